@@ -14,7 +14,7 @@ from mt.decoding.load import load
 from mt.decoding.runs import torch_translator
 from mt.evaluation.report import Changes, folder_name, report, samples, table
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, revised_search
+from mt.search.config import BeamConfig, revised_search
 
 
 @pytest.fixture(scope="module")
@@ -75,17 +75,6 @@ def test_gold_links_are_scored(trained: Path, corpus: Corpus, tmp_path: Path) ->
     (source, _, target), *others = (link.partition("-") for link in result[0].split())
     wrong = " ".join([f"{1 if source == '0' else 0}-{target}", *map("".join, others)])
     assert scored([wrong, *result[1:]]) == pytest.approx(100 / count)
-
-
-def test_hard_and_soft_reports_say_so(trained_hard: Path, corpus: Corpus, tmp_path: Path) -> None:
-    translator = load(trained_hard, device="cpu")
-    for mode in ("hard", "soft"):
-        search = GreedyConfig(mode=mode)
-        results = report(translator, corpus.split("dev"), f"dev-{mode}", tmp_path, Changes(search))
-        assert results["search"]["mode"] == mode
-        assert len(lines(tmp_path / f"hypotheses/dev-{mode}.txt")) == 12
-    online = report(translator, corpus.split("dev"), "online", tmp_path, Changes(OnlineConfig()))
-    assert {"ap", "al", "dal"} < online.keys()
 
 
 def test_samples_are_a_markdown_table(trained: Path, corpus: Corpus) -> None:

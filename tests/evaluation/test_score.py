@@ -1,11 +1,9 @@
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import sacrebleu
 
 from mt.common.links import to_pharaoh
-from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.decoding.load import load
 from mt.decoding.translation import Timing, Translation
@@ -46,13 +44,6 @@ def test_dev_scores_of_a_beam(run: str, corpus: Corpus, request: pytest.FixtureR
     assert [(t.text, t.score) for t in translations] == [(t.text, t.score) for t in expected]
     assert scores.keys() == greedy.scores.keys() and scores["loss"] == greedy.scores["loss"]
     assert [t.score for t in translations] != [t.score for t in greedy.translations]
-
-
-def test_a_run_that_writes_while_it_reads_has_no_beam(configure: Callable[..., Config]) -> None:
-    with pytest.raises(
-        UserError, match=r"^training\.validate_beam=2 compares hypotheses of whole sources, and search="
-    ):
-        configure({"search": {"name": "online"}, "training": {"validate_beam": 2}})
 
 
 def test_only_the_first_sentences_are_decoded(trained: Path, corpus: Corpus) -> None:

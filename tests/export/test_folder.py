@@ -102,21 +102,6 @@ def test_an_empty_folder_is_taken_and_another_is_not(trained: Path, tmp_path: Pa
     assert mt.load(tmp_path / "empty", device="cpu").translate("two cats").text
 
 
-def test_refusals(trained: Path, tmp_path: Path) -> None:
-    target = tmp_path / "export"
-    with pytest.raises(UserError, match=r"absent is not a run folder: it holds no checkpoints/best"):
-        export(tmp_path / "absent", target)
-    with pytest.raises(UserError, match=r"^dtype=int4 is an invalid choice: did you mean int8\?"):
-        export(trained, target, dtype="int4")  # type: ignore[arg-type]
-    with pytest.raises(UserError, match=r"^format=gguf is an invalid choice: choices: onnx, safetensors"):
-        export(trained, target, format="gguf")  # type: ignore[arg-type]
-    with pytest.raises(UserError, match=r"terms cannot be read as text .*: give the file of a licence$"):
-        export(trained, target, licence=tmp_path / "terms")
-    with pytest.raises(UserError, match=r"has no checkpoint none; it has: "):
-        export(trained, target, checkpoint="none")
-    assert not target.exists()
-
-
 def test_nothing_is_left_of_an_export_that_failed(trained: Path, tmp_path: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))  # bytes of a file, as on a disk that is nearly full

@@ -107,18 +107,3 @@ def test_hidden_units_are_not_kept_for_the_backward_pass():
     with torch.autograd.graph.saved_tensors_hooks(lambda x: kept.append(x) or x, lambda x: x):
         additive_energy(*(x.requires_grad_() for x in arguments((3, 20, 30, 16))))
     assert sum(x.numel() for x in kept) == 3 * 20 * 16 + 3 * 30 * 16 + 16
-
-
-@pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize(
-    "shapes",
-    [
-        ((2, 3), (2, 3, 4), (4,)),
-        ((2, 3, 4), (1, 3, 4), (4,)),
-        ((2, 3, 4), (2, 3, 5), (4,)),
-        ((2, 3, 4), (2, 3, 4), (5,)),
-    ],
-)
-def test_refuses_shapes_that_do_not_fit(shapes: tuple[tuple[int, ...], ...]):
-    with pytest.raises(ValueError, match=r"expected queries \[B, T, H\], keys \[B, S, H\] and direction \[H\], got"):
-        additive_energy(*(torch.zeros(shape) for shape in shapes))

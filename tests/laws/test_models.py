@@ -1,5 +1,7 @@
-"""The whole model keeps the laws of its parts."""
+"""The whole model keeps the laws of its parts, which run over all subclasses."""
 
+import inspect
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -7,16 +9,23 @@ import torch
 from torch import Tensor
 
 from mt.data.batches import Batch
+from mt.models.attention import ATTENTIONS
+from mt.models.attention.base import Attention
+from mt.models.attention.energy import ENERGIES, Energy
 from mt.models.attention.global_ import GeneralAttentionConfig
 from mt.models.attention.none import NoneConfig
 from mt.models.config import ModelConfig
+from mt.models.decoders import DECODERS, Decoder
 from mt.models.decoders.luong import LuongConfig
+from mt.models.encoders import ENCODERS, Encoder
 from mt.models.encoders.recurrent import BiLSTMConfig
+from mt.models.frontends import FRONTENDS
+from mt.models.frontends.base import Frontend
 from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.losses import Objective
 from mt.models.seq2seq import Seq2Seq
 from mt.step import BOS
-from tests.components import CASES, FIRST, Case, dense, loss_beside
+from tests.components import CASES, FIRST, Case, loss_beside
 
 BOTH_WAYS = BiLSTMConfig(hidden_size=6)
 FROM_ZEROS = LuongConfig(hidden_size=6, readout_size=5, init_hidden="zeros")
@@ -57,26 +66,6 @@ def pairs(batch, source) -> Batch:
     return Batch(source, batch.mask, target_in, target_out, torch.arange(6) < torch.arange(8)[:, None] % 6 + 1)
 
 
-def test_forward_is_step_in_a_loop_and_alone_is_as_in_a_batch(case, pairs, shake):
-    model = shake(Seq2Seq(small(case.config), 20, 14), scale=0.5)
-    loss = model(pairs, hard=case.hard)
-    weights = loss.attention.weights
-    assert torch.equal(loss.source_mask, pairs.source_mask)
-    lengths = pairs.source_mask.sum(1).tolist()
-    for row in (1, 4, 5):  # the law of decoders is of all of them
-        length = lengths[row]
-        memory = model.encode(pairs.source[row : row + 1, :length], pairs.source_mask[row : row + 1, :length])
-        state = model.init_state(memory, hard=case.hard)
-        for i in range(int(pairs.target_mask[row].sum())):
-            prediction = model.step(pairs.target_in[row, i : i + 1], memory, state, hard=case.hard)
-            state = prediction.state
-            token_loss = -prediction.logits[0].log_softmax(-1)[pairs.target_out[row, i]]
-            torch.testing.assert_close(token_loss, loss.token_losses[row, i], atol=1e-5, rtol=1e-5)
-            torch.testing.assert_close(
-                dense(prediction.attended, length)[0], weights[row, i, :length], atol=3e-6, rtol=0
-            )
-
-
 def test_the_loss_is_the_sum_over_real_tokens(case, pairs, shake):
     model = shake(Seq2Seq(small(case.config), 20, 14), scale=0.5)
     loss = model(pairs, hard=case.hard)
@@ -97,3 +86,19 @@ def test_the_loss_is_the_sum_over_real_tokens(case, pairs, shake):
 def test_a_model_uses_its_source_unless_only_the_first_state_is_of_it():
     assert not Seq2Seq(small(NoneConfig(context="zeros")), 20, 14).uses_source
     assert Seq2Seq(small(NoneConfig(context="last"), decoder=FROM_ZEROS), 20, 14).uses_source
+
+
+def concrete(kind: type) -> Iterator[type]:
+    """Yields all subclasses in mt that can be constructed."""
+    for child in kind.__subclasses__():
+        if child.__module__.startswith("mt.") and not inspect.isabstract(child) and "Config" in vars(child):
+            yield child
+        yield from concrete(child)
+
+
+@pytest.mark.parametrize(
+    ("base", "table"),
+    [(Attention, ATTENTIONS), (Encoder, ENCODERS), (Decoder, DECODERS), (Frontend, FRONTENDS), (Energy, ENERGIES)],
+)
+def test_the_laws_run_over_all_subclasses(base: type, table: dict[str, type]) -> None:
+    assert {*concrete(base)} == {*table.values()}

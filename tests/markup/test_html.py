@@ -127,32 +127,6 @@ def test_tags_go_where_links_say(source: str, target: str, links: str, expected:
     assert translated(source, given(target, links)) == expected
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "One <b>two</b> three",
-        "<ul>\n  <li>One</li>\n  <li>Two <i>three</i></li>\n</ul>",
-        '<script>if (a < b) { x("<p>") }</script><p>One</p><style>p { color: red }</style>',
-        '<p translate="no">Left <b>as</b> it is</p> and not',
-        "<!DOCTYPE html><html lang=en><body><!-- a --><p>One<br/>two &copy; 2024, R&D & more</p></body></html>",
-        "A &amp; B &lt;b&gt; &#8217; &euro;5",
-        "unclosed <b>one and <i>two</b>",
-        "a <a { $howto }>b</a> c",
-        "Settings > Get Help < here",
-        "one <wbr>two<img alt='x > y'> three",
-        "",
-        "<p></p>",
-        "<",
-        "a <b",
-        "<![CDATA[x]]> y <?php z ?> w",
-        "東京<b>タワー</b>です。",
-    ],
-)
-def test_a_translation_into_itself_is_the_document(source: str) -> None:
-    assert translated(source) == source
-    assert translated(source, symbols=16) == source
-
-
 def test_an_unknown_format_is_refused() -> None:
     with pytest.raises(UserError, match="format=htm is an invalid choice: did you mean html"):
         markup.read("x", "htm")

@@ -117,3 +117,19 @@ def test_each_row_is_as_alone(function: Function):
         of_row = [part if part.shape == (6,) else part[row : row + 1] for part in given]
         alone = called(function, of_row)
         torch.testing.assert_close(alone[0], whole[row], atol=1e-7, rtol=1e-6)
+
+
+MISFITS = [
+    (r"expected p_choose \[B, T, S\] and start \[B, S\]", expected_alignment, "23 23, 234 23, 234 14"),
+    (r"decay and inputs \[\*, T, H\] and start \[\*, H\]", linear_scan, "234 235 24, 234 234 14"),
+    (r"queries \[B, T, H\], keys \[B, S, H\]", additive_energy, "23 234 4, 234 134 4, 234 235 4, 234 234 5"),
+]
+"""Sizes of arguments that do not fit, a digit for each dimension."""
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(("sentence", "function", "misfits"), MISFITS)
+def test_shapes_that_do_not_fit_are_refused(sentence: str, function: Function, misfits: str):
+    for shapes in misfits.split(", "):
+        with pytest.raises(ValueError, match=sentence):
+            function(*(torch.zeros([*map(int, shape)]) for shape in shapes.split()))

@@ -94,10 +94,3 @@ def test_the_bound_without_float64(monkeypatch: pytest.MonkeyPatch, saturated: t
     monkeypatch.setattr("mt.ops.expected.compute_dtype", lambda device: torch.float32)
     error = (wavefront(*saturated) - oracle.expected_alignment(*saturated)).abs().max().item()
     assert 1e-6 < error < (400 + 20) * 2**-23
-
-
-@pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("shapes", [((2, 3), (2, 3)), ((2, 3, 4), (2, 3)), ((2, 3, 4), (1, 4))])
-def test_refuses_shapes_that_do_not_fit(shapes: tuple[tuple[int, ...], tuple[int, ...]]):
-    with pytest.raises(ValueError, match=r"expected p_choose \[B, T, S\] and start \[B, S\]"):
-        expected_alignment(torch.zeros(shapes[0]), torch.zeros(shapes[1]))

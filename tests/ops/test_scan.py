@@ -5,7 +5,6 @@ Triton's interpreter, if Triton is installed.
 """
 
 import pytest
-import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
@@ -56,10 +55,3 @@ def test_rows_of_any_number_of_dimensions(energies, assert_agree, shape: tuple[i
     if all(shape):
         assert_agree(linear_scan, oracle.linear_scan, parts)
     assert linear_scan(*parts).shape == shape
-
-
-@pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("shapes", [((2, 3, 4), (2, 3, 5), (2, 4)), ((2, 3, 4), (2, 3, 4), (1, 4))])
-def test_refuses_shapes_that_do_not_fit(shapes: tuple[tuple[int, ...], ...]):
-    with pytest.raises(ValueError, match=r"expected decay and inputs \[\*, T, H\] and start \[\*, H\], got \["):
-        linear_scan(*(torch.zeros(shape) for shape in shapes))

@@ -1,4 +1,4 @@
-"""What training refuses: a configuration, and what the sentence names. Nothing is made."""
+"""What training, models and searches refuse: a configuration, and what the sentence names. Nothing is made."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,8 +8,14 @@ import pytest
 
 from data_prep.prepare import prepare
 from mt.cli.run_folders import new_folder
+from mt.common.options import Options, parse
 from mt.config import Config
 from mt.data.corpus import Corpus
+from mt.models.attention import ATTENTIONS
+from mt.models.config import ModelConfig
+from mt.models.encoders import ENCODERS
+from mt.models.seq2seq import Seq2Seq
+from mt.search.config import SearchConfig
 from mt.training.start import begin
 from tests.refusals.sentences import content, require_refusal
 
@@ -39,12 +45,17 @@ CONFIGURATIONS: list[tuple[dict[str, Any], str]] = [
         {"decoder": {"copy": True}, "dataset": {"tokenizer": {"joint": False}}},
         "dataset.tokenizer.joint=true, or set dec",
     ),
+    (
+        {"search": {"name": "online"}, "training": {"validate_beam": 2}},
+        "training.validate_beam=2 compares hypotheses of whole sources, and search=",
+    ),
 ]
 # The same, which the data, the model or this machine contradict.
 STARTS: list[tuple[dict[str, Any], str]] = [
     ({"training": {"metric": "belu"}}, "training.metric=belu is not measured: did you mean bleu.*bleu, chrf, loss"),
     ({"search": {"mode": "hard"}}, "search.mode=hard needs an attention that can choose one position"),
     ({"search": {"name": "online"}}, "search=online writes while it reads"),
+    ({"search": {"name": "alignatt"}, "attention": {"name": "none"}}, "search=alignatt looks at the attention"),
     ({"search": {"name": "wait_k"}}, "search=wait_k shows the model only the source tokens read so far: it needs"),
     ({"training": {"wait_k": [3]}}, "training.wait_k shows the model only the source tokens read so far: it needs"),
     (
@@ -113,3 +124,89 @@ def test_a_vocabulary_without_pieces_to_sample(kind, options, facts, configure, 
 @pytest.mark.parametrize("name", ["", ".", "/", "a/..", "a\0b"])
 def test_a_name_of_no_folder(name: str) -> None:
     require_refusal(lambda: new_folder(Path(name)), "names no folder to make: write the path of a new one")
+
+
+COPY = "decoder.copy=true copies pieces of the source .*"
+MODELS: list[tuple[dict[str, Any], str]] = [
+    *(
+        ({"encoder": {"name": name, "hidden_size": 7}}, "encoder.hidden_size=7 is odd.*each direction: choose 8")
+        for name, kind in ENCODERS.items()
+        if getattr(kind, "directions", 1) == 2
+    ),
+    (
+        {"attention": {"name": "dot"}, "encoder": {"name": "bilstm", "hidden_size": 8}},
+        "decoder states of size .* with encoder states of size 8.*decoder.hidden_size=8.*attention=general",
+    ),
+    (
+        {"decoder": {"init_hidden": "zeros"}, "attention": {"name": "none", "context": "zeros"}},
+        "with decoder.init_hidden=zeros and attention.context=zeros nothing of the source .*=final_state or .*=last",
+    ),
+    (
+        {"embedding": {"share": True}},
+        "embedding.share needs one vocabulary, .* source has 20 pieces and the target 14.*joint=true or .*share=false",
+    ),
+    (
+        {"embedding": {"embedding_dim": 3}, "decoder": {"readout_size": 5}},
+        "embedding.tie_output .* decoder.readout_size is 5 and embedding.embedding_dim is 3.*tie_output=false",
+    ),
+    ({"decoder": {"copy": True}, "attention": {"name": "none"}}, f"{COPY}and attention=none attends to none of them"),
+    ({"decoder": {"copy": True}, "frontend": {"name": "image"}}, f"{COPY}and frontend=image reads no text"),
+    *(
+        ({option: 1.0, "attention": {"name": "none", "context": context}}, f"{option}=1 prices the weights of an att")
+        for option in ("doubly_stochastic_weight", "coverage_weight")
+        for context in ("zeros", "last")
+    ),
+    *(
+        ({"attention": {"name": name, "quantity_weight": 0.1}}, r"attention.quantity_weight=0\.1 is the price of")
+        for name, kind in ATTENTIONS.items()
+        if "quantity_weight" in kind.Config.model_fields and kind.Config.model_fields["mass_preservation"].default
+    ),
+    *(
+        ({"attention": {"name": "marginal"}, "decoder": decoder}, "attention=marginal sums over .* decoder=luong with")
+        for decoder in (
+            {"name": "bahdanau"},
+            {"name": "gnmt"},
+            {"name": "ssru"},
+            {"name": "luong", "input_feeding": True},
+            {"name": "luong", "copy": True},
+        )
+    ),
+    (
+        {"frontend": {"name": "logmel", "causal": True, "normalization": "utterance"}},
+        "frontend.normalization=utterance needs the whole sound",
+    ),
+    *(
+        ({"decoder": decoder | {"recurrent_dropout": 0.2}}, "decoder.recurrent_dropout=0.2 draws one mask for all step")
+        for decoder in ({"name": "bahdanau"}, {"name": "luong", "input_feeding": True})
+    ),
+]
+SEARCHES: list[tuple[dict[str, Any], str]] = [
+    ({"name": "beam", "n_best": 6}, r"search.n_best=6 asks for more .* keeps \(5\): set search.beam_size=6 or more"),
+    (
+        {"name": "greedy", "min_length": 5, "max_length": 5},
+        "search.min_length=5 leaves no room for EOS within search.max_length=5: lower the one or raise the ",
+    ),
+    ({"name": "greedy", "n_best": 2}, "unknown option search.n_best here: "),
+    ({"name": "greedy", "beam_size": 2}, "unknown option search.beam_size here: "),
+    ({"name": "online", "length_penalty": 0.5}, "unknown option search.length_penalty here: "),
+    ({"name": "online", "mode": "hard"}, "unknown option search.mode here: "),
+    ({"name": "bean"}, r"search\.name=bean is an invalid choice: did you mean beam"),
+]
+
+
+class Group(Options):
+    search: SearchConfig
+
+
+@pytest.mark.parametrize(("changes", "facts"), MODELS, ids=str)
+def test_a_model(changes: dict[str, Any], facts: str) -> None:
+    usual = {"decoder": {"name": "luong"}, "encoder": {"name": "bilstm"}, "frontend": {"name": "embedding"}}
+    plain = {
+        group: usual.get(group, {}) | value if isinstance(value, dict) else value for group, value in changes.items()
+    }
+    require_refusal(lambda: Seq2Seq(ModelConfig(**plain), 20, 14), f"^.*{facts}")
+
+
+@pytest.mark.parametrize(("plain", "facts"), SEARCHES, ids=str)
+def test_a_search(plain: dict[str, Any], facts: str) -> None:
+    require_refusal(lambda: parse({"search": plain}, Group), f"^{facts}")
