@@ -127,7 +127,10 @@ def _unknown(
                 has_all = room and options.model_type not in ("bpe", "unigram") and not options.model_file
                 kinds.add("all" if has_all else options.model_type)
     if "all" in kinds:
-        yield "  nothing of the training pairs is beyond it: look for misspellings, or add pairs with what is new"
+        yield (
+            "  nothing of the training pairs is beyond it: look for misspellings and for phones without blanks between "
+            "them, or add pairs with what is new"
+        )
     if "word" in kinds:
         yield "  words beyond the vocabulary are unknown: raise dataset.tokenizer.vocab_size, or set model_type=bpe"
     if kinds - {"word", "all"}:

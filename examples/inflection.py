@@ -4,9 +4,11 @@
     mt train dataset=letters dataset.folder=DIR dataset.tokenizer.source.model_type=blanks \\
         dataset.tokenizer.source.normalization=nfc dataset.metrics=[accuracy,per] attention=marginal
 
-A line of UniMorph, and of SIGMORPHON's tasks until 2020, has the lemma, the form and its tags, with tabs between:
+A line of UniMorph, and of SIGMORPHON's tasks from 2017 to 2022, has the lemma, the form and its tags, with tabs
+between. In those of 2016 and 2023 the tags come before the form; which column has them is seen by the whole file.
 
     quatschen	quatschtet	V;IND;PST;2;PL
+    quatschen	V;IND;PST;NOM(2,PL)	quatschtet
 
 The pair has the tags as symbols of their own, which no letter is like, and the letters between blanks. A blank within
 a word is written ␣.
@@ -14,10 +16,14 @@ a word is written ␣.
     +V +IND +PST +2 +PL q u a t s c h e n	q u a t s c h t e t
 """
 
+import re
 import unicodedata
 
 from mt.errors import UserError, reported, shown
 from mt.text_io import input_lines
+
+TAGS = re.compile(r"(pos=)?[A-Z]+([.;,(].*)?")
+"""Tags, which begin with a part of speech: `N`, `V.PTCP;PST`, or as in 2016 `pos=V,tense=PST`."""
 
 
 def spelt(word: str) -> str:
@@ -26,6 +32,7 @@ def spelt(word: str) -> str:
 
 
 def main() -> None:
+    rows = []
     for number, line in enumerate(input_lines(None), start=1):
         if not line.strip():  # UniMorph has a blank line between two lemmas
             continue
@@ -35,8 +42,12 @@ def main() -> None:
                 f"line {number} has no lemma, form and tags with tabs between ({shown(line, 60)}): bring the columns "
                 "into this order"
             )
-        lemma, form, tags = columns
-        print(*(f"+{tag}" for tag in tags.split(";")), f"{spelt(lemma)}\t{spelt(form)}")
+        rows.append(columns)
+    # A form in capitals may look like tags, so all lines decide.
+    second, third = (sum(TAGS.fullmatch(row[place]) is not None for row in rows) for place in (1, 2))
+    for lemma, *others in rows:
+        form, tags = others if third >= second else others[::-1]
+        print(*(f"+{tag}" for tag in re.findall("[^;,()]+", tags)), f"{spelt(lemma)}\t{spelt(form)}")
 
 
 if __name__ == "__main__":

@@ -74,7 +74,7 @@ class LocalFiles:
         return dict.fromkeys(path for pairs in self._splits.values() for _, path in pairs.files)
 
     def _notes(self) -> list[str]:
-        """Returns notes on tables that could be a split, but are not read, and those of translation memories."""
+        """Returns notes on tables that could be a split, but are not read, and those of the files that are."""
         notes = []
         for split, pairs in self._splits.items():
             read = [path for _, path in pairs.files]
@@ -85,8 +85,7 @@ class LocalFiles:
             )
             if beside:
                 notes.append(f"{self._folder}: {names} are {split}, and {beside} beside them is not read")
-            if isinstance(pairs, TmxFile):
-                notes += pairs.notes()
+            notes += pairs.notes()
         return [*dict.fromkeys(notes)]
 
 

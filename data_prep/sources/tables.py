@@ -46,6 +46,10 @@ class TableFile(ABC):
     def columns(self) -> Collection[str]:
         """Returns the names of all columns."""
 
+    def notes(self) -> list[str]:
+        """Returns sentences for the user on what reading leaves out."""
+        return []
+
     @abstractmethod
     def records(self) -> Records:
         """Yields the pairs with their places, if there are any."""
@@ -97,6 +101,17 @@ class FieldsFile(TableFile):
     def columns(self) -> list[str]:
         return self._head()[1]
 
+    def notes(self) -> list[str]:
+        # A column that has no name may be another than the user thinks.
+        count = len(self.columns()) if self._numbered else 0
+        read = " and ".join(self._columns[:2])
+        return [f"{self._path}: of {count} columns, {read} are read"] * (count > len(self._columns))
+
+    @property
+    def _numbered(self) -> bool:
+        """Whether columns have numbers for names."""
+        return all(column.isdecimal() for column in self._columns[:2])
+
     def _require_separator(self, line: int, fields: list[str]) -> None:
         """Raises UserError where the first row is one field that has the marks of another kind of table."""
         for mark, name in ((";", "semicolons"), ("\t", "tabs"), (",", "commas"), ("|", "bars"), (" ", "blanks")):
@@ -115,7 +130,7 @@ class FieldsFile(TableFile):
         for number, fields in rows:
             if _blank(fields):
                 continue
-            if all(column.isdecimal() for column in self._columns[:2]):
+            if self._numbered:
                 if len(fields) == 1:
                     raise UserError(
                         f"{self._path}, line {number} is one column ({shown(fields[0], 40)}): write columns with "

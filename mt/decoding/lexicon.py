@@ -24,6 +24,8 @@ _BLANK_BEFORE_NUMBER = re.compile(r" +(?=(?:0?\.\d+|1\.0+)$)", re.ASCII)
 """Where Kaldi's own lexiconp.txt parts a word from its probability, up to 1; a tab comes behind that."""
 _VARIANT = re.compile(r"\(\d+\)$", re.ASCII)
 """CMUdict's mark of a word's further pronunciations, `abbe(2)`."""
+_ALIKE = re.compile(r" #[1-9]\d*$", re.ASCII)
+"""Kaldi's mark of words that sound alike. `#0` is a phone of Chinese voices of sherpa-onnx."""
 _LEAST = 0.0001
 """The smallest probability that is written, since Kaldi takes none of 0."""
 
@@ -72,8 +74,9 @@ def read_dictionary(path: Path, phone_map: PhoneMap | None = None) -> dict[str, 
         mark = next((mark for mark in ("\t", " :: ") if mark in line), " ")
         word, _, rest = line.strip().partition(mark)
         word, *first = _BLANK_BEFORE_NUMBER.split(word)
-        if mark == " ":  # as in CMUdict with its notes, and in Kaldi with #1; after a tab # may be a phone
-            rest = rest.partition(" #")[0]
+        rest = _ALIKE.sub("", rest)
+        if mark == " ":  # as in CMUdict with its notes; after a tab # may be a phone
+            rest = rest.partition(" # ")[0]
         phones = (*first, *rest.split())
         numbers = [*itertools.takewhile(_NUMBER.fullmatch, phones)]
         phones = phones[len(numbers) :]

@@ -8,6 +8,7 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from data_prep.prepare import prepare
+from data_prep.sources import open_source
 from mt.cli.composition import CONF
 from mt.common.options import parse
 from mt.data.corpus import Corpus
@@ -85,6 +86,15 @@ def test_a_dictionary_of_another_form_is_told_the_form(first: str, folder: Path)
         UserError, match=r"train\.tsv, line 1 is one column \(.*\): write columns with tabs between .*CMUd"
     ):
         made(letters(folder), folder)
+
+
+def test_columns_that_are_not_read_are_noted(folder: Path) -> None:
+    """As the probabilities of a dictionary of MFA, which stand where phones are looked for."""
+    (folder / "train.tsv").write_text("a\t0.9\t0.1\tx\nb\t0.8\t0.2\ty\n")
+    source = open_source(letters(folder))
+    assert source.notes() == [f"{folder}/train.tsv: of 4 columns, 1 and 2 are read"]
+    named = open_source(letters(folder, "dataset.splits.dev=train", "dataset.splits.test=train", "dataset.target=4"))
+    assert [pair.target for pair in named.splits["train"].read()] == ["x", "y"]
 
 
 def test_pairs_stay_apart_where_nobody_asks(folder: Path) -> None:

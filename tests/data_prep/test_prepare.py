@@ -137,7 +137,8 @@ def test_texts_with_something_unknown_are_counted(folder: Path, capsys: pytest.C
         "!!! the vocabulary lacks something of 2 of 2 targets of test",
     ]
     assert lines[4:] == [
-        "nothing of the training pairs is beyond it: look for misspellings, or add pairs with what is new"
+        "nothing of the training pairs is beyond it: look for misspellings and for phones without "
+        "blanks between them, or add pairs with what is new"
     ]
     prepare(_config(folder), folder / "corpora")
     assert "  to know more characters raise dataset.tokenizer.vocab_size" in capsys.readouterr().out

@@ -20,6 +20,28 @@ def test_a_line_has_tags_and_letters_between_blanks():
     assert converted(text).stdout.decode() == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # SIGMORPHON 2016 and 2023 have the tags in the middle, whatever a form of capitals looks like.
+        (
+            "PC\tpos=N,num={SG/PL}\tPC\nsehen\tpos=V,tense=PST\tsah\n",
+            "+pos=N +num={SG/PL} P C\tP C\n+pos=V +tense=PST s e h e n\ts a h\n",
+        ),
+        (
+            "PC\tN;ACC(SG)\tPC\nsehen\tV;PST;NOM(1,PL)\tsahen\n",
+            "+N +ACC +SG P C\tP C\n+V +PST +NOM +1 +PL s e h e n\ts a h e n\n",
+        ),
+        (
+            "PC\tPC\tN;SG\nsehend\tsehende\tV.PTCP;PRS\nja\tja\tADV\n",
+            "+N +SG P C\tP C\n+V.PTCP +PRS s e h e n d\ts e h e n d e\n+ADV j a\tj a\n",
+        ),
+    ],
+)
+def test_tags_may_stand_before_the_form(text: str, expected: str):
+    assert converted(text).stdout.decode() == expected
+
+
 @pytest.mark.parametrize("line", ["sehen\tsah", "sehen\tV;PST\t", "a\tb\tV\tW"])
 def test_a_line_without_three_columns_is_refused(line: str):
     done = converted(f"gehen\tging\tV;PST\n{line}\n")

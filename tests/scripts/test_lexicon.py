@@ -11,7 +11,8 @@ import pytest
 
 from mt import Translator, load
 from mt.__main__ import call as call_verb
-from mt.decoding.lexicon import pronounce, read_map
+from mt.data.tokenizer import UNK
+from mt.decoding.lexicon import _AT_ONCE, Pronunciation, entry_lines, pronounce, read_dictionary, read_map, read_words
 from mt.errors import UserError
 from tests.scripts.conftest import Outcome
 
@@ -78,6 +79,36 @@ def test_probabilities_are_those_of_the_hypotheses(translator: Translator) -> No
         assert [each.phones for each in first] == phones[:1]
 
 
+def test_what_is_left_of_hypotheses() -> None:
+    """None with an unknown phone, or without a phone; a probability that is the threshold stays."""
+    texts = [("a b", 5, 0.5), (" ⁇  b", UNK, 0.25), ("", 5, 0.25), ("a c", 5, 0.125), ("a d", 5, 0.0625)]
+    found = [SimpleNamespace(text=text, ids=(4, phone), log_probs=(math.log(p), 0.0)) for text, phone, p in texts]
+    fake: Any = SimpleNamespace(n_best=lambda words, n: [found[:n] for _ in words])
+    words = ["bad"] * (_AT_ONCE + 1)
+    pronunciations = [*pronounce(fake, words, 4, threshold=0.2)]
+    assert len(pronunciations) == len(words)
+    assert all([each.phones for each in one] == [("a", "b"), ("a", "c")] for one in pronunciations)
+    assert [each.probability for each in pronunciations[-1]] == pytest.approx([0.8, 0.2])
+    smallest = pronunciations[0][1].probability
+    [kept] = pronounce(fake, ["bad"], 4, threshold=smallest)
+    assert len(kept) == 2
+    # Those that a map makes alike have the sum of their probabilities.
+    [alike] = pronounce(fake, ["bad"], 5, phone_map={"a": ("a",), "b": ("b",), "c": ("e",), "d": ("b",)})
+    assert [" ".join(each.phones) for each in alike] == ["a b", "a e"]
+    assert [each.probability for each in alike] == pytest.approx([9 / 11, 2 / 11])
+
+
+def test_files_are_read_and_written_word_by_word(write: Write) -> None:
+    assert read_words(write("words", "b\na  b\n\nb\n")) == {"b": 1, "a b": 2}
+    known = read_dictionary(write("known", "\ufeffe\u0301\te\r\n\u00e9 ɛ\r\n;;; no word\n;e e\n"))
+    assert {word: [each.phones for each in found] for word, found in known.items()} == {
+        "\u00e9": [("e",), ("ɛ",)],
+        ";e": [("e",)],
+    }
+    improbable = [Pronunciation(("b", "c"), 1e-9)]
+    assert entry_lines("a", improbable, probabilities=True) == ["a 0.0001 b c"]
+
+
 def test_kaldis_form(run: Path, call: Call, write: Write) -> None:
     words = write("words", "bad\n")
     lines = call("lexicon", run, "--words", words, "--n", 3, "--probabilities").out.splitlines()
@@ -137,7 +168,7 @@ def test_a_map_leaves_phones_out(run: Path, call: Call, write: Write) -> None:
 def test_dictionaries_of_others(run: Path, call: Call, write: Write) -> None:
     """CMUdict's variants and comments, MFA's four numbers, and Kaldi's marks of homophones."""
     cmudict = ";;; CMUdict\n;;;\nbad  B AE1 D\nbad(2)  B AA1 D # a note\n"
-    known = write("known", cmudict + "ae\t0.25\t1.3\t1.0\t0.9\tɛ\nae 0.75 e #1\n")
+    known = write("known", cmudict + "ae\t0.25\t1.3\t1.0\t0.9\tɛ\nae 0.75\te #1\n")
     done = call("lexicon", run, "--words", write("words", "bad\nae\n"), "--dictionary", known, "--probabilities")
     assert done.out == "bad 0.5000 B AE1 D\nbad 0.5000 B AA1 D\nae 0.7500 e\nae 0.2500 ɛ\n"
     assert done.err == (
@@ -149,6 +180,10 @@ def test_dictionaries_of_others(run: Path, call: Call, write: Write) -> None:
     done = call("lexicon", run, "--words", write("words", "bad\nae\n"), "--dictionary", known, "--probabilities")
     assert done.out == "bad 1.0000 b aː\nae 0.7500 I@\nae 0.2500 aː\n"
     assert done.err == f"note: {known} has 2 of 2 words, and the model wrote the others\n"
+    # A phone of sherpa-onnx, and Kaldi's mark after a blank.
+    known = write("known", "bad b aː #0\nae I@ #12\n")
+    done = call("lexicon", run, "--words", write("words", "bad\nae\n"), "--dictionary", known)
+    assert done.out == "bad b aː #0\nae I@\n"
     # A number that is no probability belongs to the word.
     known = write("known", "bad 1.5\tb aː\n")
     assert (
@@ -164,6 +199,18 @@ def test_pronunciations_that_a_map_makes_alike_are_one(translator: Translator) -
     [found] = pronounce(translator, ["bad"], 5, phone_map=dict.fromkeys(phones, ("o",)))
     assert len(found) < 5 and len({each.phones for each in found}) == len(found)
     assert sum(each.probability for each in found) == pytest.approx(1)
+
+
+def test_a_word_is_looked_up_composed_and_written_as_it_came(run: Path, call: Call, write: Write) -> None:
+    known = write("known", "\u00e9\tq\n")
+    done = call("lexicon", run, "--words", write("words", "e\u0301\n"), "--dictionary", known)
+    assert done.out == "e\u0301 q\n"
+
+
+def test_words_without_a_pronunciation_are_noted(run: Path, call: Call, write: Write) -> None:
+    silent = "".join(f"{phone}\n" for phones in PHONES.values() for phone in phones.split())
+    done = call("lexicon", run, "--words", write("words", "bad\nad\n"), "--map", write("map", silent))
+    assert (done.out, done.err) == ("", "note: 2 words have no pronunciation, and no line (ad bad), first bad\n")
 
 
 @pytest.mark.parametrize(
@@ -207,6 +254,18 @@ def test_what_is_refused(
     assert {path.name for path in tmp_path.iterdir()} == {*paths, "lexicon"}
 
 
+def test_a_word_that_is_too_long_is_named_by_its_line(
+    run: Path, call: Call, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse_long(self: Translator, texts: list[str], name: str = "", first: int = 1) -> None:
+        if texts == ["add"]:
+            raise UserError(f"{name} {first} is too long")
+
+    monkeypatch.setattr(Translator, "refuse_long", refuse_long)
+    words = write("words", "bad\n\nadd\nadd\n")
+    assert call("lexicon", run, "--words", words).err == f"error: {words}, line 3 is too long\n"
+
+
 def test_unknown_letters_are_noted(run: Path, call: Call, write: Write) -> None:
     done = call("lexicon", run, "--words", write("words", "bad\nbяd\nёё\n"))
     assert done.status == 0 and done.out.startswith(f"bad {spelt('bad')}\nbяd ")
@@ -225,6 +284,12 @@ def test_links_join_letters_and_phones(run: Path, call: Call, write: Write, tran
 def test_a_model_of_translation_maps_no_phones(trained: Path, call: Call, write: Write) -> None:
     done = call("lexicon", trained, "--words", write("words", "cats\n"), "--map", write("map", "a b\n"))
     assert "map has no line for" in done.err
+
+
+def test_a_map_may_be_in_characters_that_are_not_composed(write: Write, translator: Translator) -> None:
+    """The phones of the model are composed."""
+    phones = read_map(write("map", voice("\u00e7\tS", "o\u0303\to n")), translator)
+    assert phones["\u00f5"] == ("o", "n") and phones["\u00e7"] == ("S",)
 
 
 def test_a_map_is_of_whole_phones(write: Write) -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from mt.data.fields import TEXT
 from mt.decoding import torch_network
 from mt.models.config import ModelConfig
 from mt.models.decoders import mixture
+from mt.models.encoders import Encoded
 from mt.models.ensemble import Ensemble
 from mt.models.losses import Loss, Objective
 from mt.models.seq2seq import Seq2Seq
@@ -64,6 +66,7 @@ def transition(model: Seq2Seq, query: Tensor, values: Tensor, before: int) -> Te
         return scores.masked_fill(~torch.tensor(possible), -math.inf).softmax(0)
     least = 0 if options.monotonic else -options.window
     of_offsets = attention.offset_of_query(query) + attention.offset_of_value(values[before])
+    assert len(of_offsets) == 1 + options.window - least
     scores = torch.full((len(values),), -math.inf, dtype=values.dtype)
     for number, score in enumerate(of_offsets):
         if 0 <= before + least + number < len(values):
@@ -172,6 +175,23 @@ def test_what_monotonic_attention_has_passed_is_gone(pairs: Batch) -> None:
         assert step.attended.weights.tolist() == [[0, 0, 0, 1]]
 
 
+@every_model
+def test_positions_that_have_come_since_were_no_alignment(options: dict[str, Any]) -> None:
+    """A memory that grows between two steps; and a row without a position has no weight."""
+    attention = build(**options).decoder.attention
+    draw = partial(torch.randn, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    values, queries, log_likelihoods = draw(2, 5, 6), draw(2, 2, 6), draw(2, 2, 5)
+    mask = torch.tensor([[True] * 5, [False] * 5])
+    whole, begun = (attention.init_memory(Encoded(values[:, :n], mask[:, :n], values[:, 0])) for n in (5, 3))
+    first = attention.step(queries[:, 0], begun, attention.init_state(begun))
+    state = attention.observe(first.state, log_likelihoods[:, 0, :3])
+    grown = attention.step(queries[:, 1], whole, state).attended.weights
+    log_likelihoods[:, 0, 3:] = -1e30
+    expected = attention(queries, whole, log_likelihoods=log_likelihoods).weights[:, 1]
+    torch.testing.assert_close(grown, expected)
+    assert grown[0, 3:].any() and not grown[1].any() and not expected[1].any()
+
+
 def test_blocks_change_nothing_and_nothing_of_all_logits_is_kept(pairs: Batch, monkeypatch: Any, largest: Any) -> None:
     model = build(**MONO)
     results = []
@@ -187,6 +207,17 @@ def test_blocks_change_nothing_and_nothing_of_all_logits_is_kept(pairs: Batch, m
         torch.testing.assert_close(one, other)
     tokens = int(pairs.target_mask.sum())
     assert elements < tokens * 4 * TARGETS
+
+
+def test_where_padding_is_computed_too_it_costs_nothing(pairs: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a GPU, where nobody waits for the number of real tokens."""
+    model = build(**MONO)
+    expected = model(pairs, objective=Objective(0.1))
+    monkeypatch.setattr(mixture, "selects_tokens", lambda device: False)
+    actual = model(pairs, objective=Objective(0.1))
+    torch.testing.assert_close(actual.sum, expected.sum)
+    for name in ("log_likelihoods", "mean_log_probs", "weights", "posterior"):
+        torch.testing.assert_close(getattr(actual.attention, name), getattr(expected.attention, name))
 
 
 # Decoding: the hypotheses of a beam have forward vectors of their own.
