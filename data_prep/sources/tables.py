@@ -102,25 +102,10 @@ class FieldsFile(TableFile):
         return self._head()[1]
 
     def notes(self) -> list[str]:
-        # A column that has no name may be another than the user thinks.
-        count = len(self.columns()) if self._numbered else 0
-        read = " and ".join(self._columns[:2])
-        return [f"{self._path}: of {count} columns, {read} are read"] * (count > len(self._columns))
-
-    @property
-    def _numbered(self) -> bool:
-        """Whether columns have numbers for names."""
-        return all(column.isdecimal() for column in self._columns[:2])
-
-    def _require_separator(self, line: int, fields: list[str]) -> None:
-        """Raises UserError where the first row is one field that has the marks of another kind of table."""
-        for mark, name in ((";", "semicolons"), ("\t", "tabs"), (",", "commas"), ("|", "bars"), (" ", "blanks")):
-            if len(fields) == 1 and mark in fields[0]:
-                raise UserError(
-                    f"{self._path}, line {line} is parted by {name}, and {self._separator} are expected: write the "
-                    f"table with {self._separator}{', or name it .tsv' * (name == 'tabs')}"
-                    f"{', or name it .csv' * (name == 'commas')}"
-                )
+        # A column that has a number for its name may be another than the user thinks.
+        names = self.columns()
+        note = f"{self._path}: of {len(names)} columns, {' and '.join(self._columns[:2])} are read"
+        return [note] * (len(names) > len(self._columns) and names[0] == "1")
 
     def _head(self) -> tuple[int, list[str], Rows]:
         """Returns the line of the first row, the names of the columns (none in an empty file), and the rows of
@@ -130,16 +115,15 @@ class FieldsFile(TableFile):
         for number, fields in rows:
             if _blank(fields):
                 continue
-            if self._numbered:
-                if len(fields) == 1:
-                    raise UserError(
-                        f"{self._path}, line {number} is one column ({shown(fields[0], 40)}): write columns with "
-                        f"{self._separator} between them in every line, and no comments "
-                        "(docs/tutorials/pronunciation.md has commands for CMUdict and other dictionaries)"
-                    )
+            if len(fields) == 1:
+                raise UserError(
+                    f"{self._path}, line {number} is one column ({shown(fields[0], 40)}): write columns with "
+                    f"{self._separator} between them in every line (in .tsv tabs, in .csv commas), and no comments; "
+                    "docs/tutorials/pronunciation.md has commands for CMUdict and other dictionaries"
+                )
+            if all(column.isdecimal() for column in self._columns[:2]):
                 names = [str(column) for column in range(1, len(fields) + 1)]
                 return number, names, itertools.chain([(number, fields)], rows)
-            self._require_separator(number, fields)
             return number, fields, rows
         return 1, [], rows
 

@@ -1,5 +1,6 @@
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ from data_prep.sources import open_source
 from data_prep.sources.tables import TABLES
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
-from mt.errors import UserError
+from mt.errors import UserError, shown
 from tests.data_prep.sources.forms import FORMS, write
 from tests.marks import combined
 
@@ -205,28 +206,15 @@ def test_a_column_that_is_there_twice_is_refused(tmp_path: Path, nested: bool) -
 
 
 @pytest.mark.parametrize(
-    ("name", "line", "sentence"),
-    [
-        ("csv", "en;de", "is parted by semicolons, and commas are expected: write the table with commas$"),
-        (
-            "csv",
-            "en\tde",
-            r"is parted by tabs, and commas are expected: write the table with commas, or name it \.tsv$",
-        ),
-        ("tsv", "en,de", r"is parted by commas, and tabs are expected: write the table with tabs, or name it \.csv$"),
-        ("tsv", "en|de", "is parted by bars, and tabs are expected: write the table with tabs$"),
-        ("tsv", "en de", "is parted by blanks, and tabs are expected: write the table with tabs$"),
-    ],
+    ("name", "line"), [("csv", "en;de"), ("csv", "en\tde"), ("tsv", "en,de"), ("tsv", "en|de"), ("tsv", "en de")]
 )
-def test_another_separator_is_told(name: str, line: str, sentence: str, tmp_path: Path) -> None:
+def test_another_separator_is_told(name: str, line: str, tmp_path: Path) -> None:
     path = tmp_path / f"train.{name}"
     path.write_text(f"\n{line}\n{line}\n")
-    with pytest.raises(UserError, match=rf"train\.{name}, line 2 {sentence}"):
-        len([*TABLES[f".{name}"](path, ("en", "de")).read()])
-    # Without names nobody knows whether it is a comment.
     separator = {"csv": "commas", "tsv": "tabs"}[name]
     sentence = (
-        rf"line 2 is one column \(.*\): write columns with {separator} between them in every line, and no comments"
+        f"train.{name}, line 2 is one column ({shown(line)}): write columns with {separator} between them in every"
     )
-    with pytest.raises(UserError, match=sentence):
-        len([*TABLES[f".{name}"](path, ("1", "2")).read()])
+    for columns in (("en", "de"), ("1", "2")):
+        with pytest.raises(UserError, match=re.escape(sentence)):
+            len([*TABLES[f".{name}"](path, columns).read()])
