@@ -24,7 +24,7 @@ from mt.decoding.unknown_words import UnknownWords
 from mt.decoding.unsure import Unsure
 from mt.errors import UserError, shown, unwritten
 from mt.search.config import SearchConfig
-from mt.search.limits import CUT_REMEDY, cut_note
+from mt.search.options import CUT_REMEDY, cut_note
 from mt.storage import require_writable
 from mt.text_io import STANDARD_INPUT, input_lines, is_blank
 

@@ -50,7 +50,7 @@ def online_model(model: DecodableModel) -> Seq2Seq:
 
 
 def as_searched(model: DecodableModel, search: SearchConfig) -> DecodableModel:
-    """Returns a model as a search has it: with a threshold, its energies of monotonic attention are lower by the logit
+    """Returns a model as a policy has it: with a threshold, its energies of monotonic attention are lower by the logit
     of that. Only the modules on the way to their bias are copied."""
     threshold = getattr(search, "threshold", None)
     if threshold is None:
@@ -102,8 +102,24 @@ def wait_k_of(search: SearchConfig, model: DecodableModel) -> int | None:
 
 def require_compatible(search: SearchConfig, model: DecodableModel) -> None:
     """Raises UserError where this search does not fit this model."""
+    if search.timed:
+        _require_policy(search, model)
+    drafting = search.drafting
+    if drafting.mode == "hard" and not model.supports_hard:
+        raise UserError(
+            f"{as_written('search.mode', 'hard')} needs an attention that can choose one position, and this model's "
+            f"cannot: choose {as_written('search.mode', 'soft')}, or train with "
+            "attention=monotonic, mocha, matcha, milk or stochastic"
+        )
+    # A beam may also weigh what was attended to.
+    if isinstance(drafting, BeamConfig) and any(drafting.penalties):
+        drafting.penalties.require_readable(hard=reads_hard(drafting, model), uses_source=model.uses_source)
+
+
+def _require_policy(search: SearchConfig, model: DecodableModel) -> None:
+    """Raises UserError where a search that writes while it reads does not fit this model."""
     field = FIELDS[model.frontend.field]
-    if search.timed and not field.written and field.milliseconds is None:
+    if not field.written and field.milliseconds is None:
         raise UserError(
             f"{as_written('search', search.name)} translates a text or a sound while it arrives, and this model reads "
             f"neither: choose {as_written('search', 'beam')} or {as_written('search', 'greedy')}"
@@ -120,18 +136,6 @@ def require_compatible(search: SearchConfig, model: DecodableModel) -> None:
             f"{as_written('search', 'alignatt')} looks at the attention, and this model learns none: choose "
             f"{as_written('search', 'agree')}"
         )
-    if extends(search, model):
-        return
-    drafting = search.drafting
-    if drafting.mode == "hard" and not model.supports_hard:
-        raise UserError(
-            f"{as_written('search.mode', 'hard')} needs an attention that can choose one position, and this model's "
-            f"cannot: choose {as_written('search.mode', 'soft')}, or train with "
-            "attention=monotonic, mocha, matcha, milk or stochastic"
-        )
-    # A beam may also weigh what was attended to.
-    if isinstance(drafting, BeamConfig):
-        drafting.penalties.require_readable(hard=reads_hard(drafting, model), uses_source=model.uses_source)
 
 
 def require_extending(search: SearchConfig, model: DecodableModel) -> None:

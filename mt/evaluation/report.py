@@ -33,7 +33,7 @@ from mt.explorer import as_json, page
 from mt.metrics.base import Score
 from mt.metrics.latency import LOG, LatencyUnit, write_log
 from mt.search.config import Precision, SearchConfig
-from mt.search.limits import CUT_REMEDY, LengthOptions, cut_note
+from mt.search.options import CUT_REMEDY, SearchOptions, cut_note
 from mt.storage import refuse_link, replaced, subfolder, write_json, write_text
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def table(results: Mapping[str, Any]) -> str:
     if results.get("confidence_in_sample"):
         lines.append("note: confidences are in-sample: their table was made of these very words")
     if count := results.get("cut"):
-        limits = LengthOptions(**{name: results["search"][name] for name in LengthOptions.model_fields})
+        limits = SearchOptions(**{name: results["search"][name] for name in SearchOptions.model_fields})
         lines.append(f"note: {cut_note(count, limits.limit, CUT_REMEDY)}")
     return "\n".join(lines)
 

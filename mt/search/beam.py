@@ -102,7 +102,7 @@ def search(
         candidates = next_tokens(step.scores, max(sentence.slots for sentence in searched), processors)
         history.append(active.tokens, active.parents, step.attended, active.log_probs)
         # The costs of attention, this step included.
-        costs = Costs.none(len(active.tokens))
+        costs = Costs([0.0] * len(active.tokens), [0.0] * len(active.tokens))
         if coverage is not None and step.attended is not None:
             coverage = coverage.after(active.parents, step.attended)
             costs = coverage.costs()

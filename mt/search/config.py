@@ -74,7 +74,7 @@ def _ranking(config: GreedyConfig | BeamConfig, positions: Sequence[int]) -> dic
         "beam_size": config.beam_size,
         "length_penalty": config.length_penalty,
         "n_best": config.n_best if config.utility is None else config.beam_size,
-        "coverage": Coverage.before(config.penalties, positions),
+        "coverage": Coverage.before(config.penalties, positions) if any(config.penalties) else None,
     }
 
 
@@ -116,8 +116,8 @@ def with_default_limits(config: SearchConfig, usual: SearchConfig) -> SearchConf
     """Returns this search with the limits of length of the usual one, unless it has its own."""
     if config.limited or not usual.limited:
         return config
-    limits = usual.model_dump(mode="json", include={"max_ratio", "max_extra", "max_length"})
-    return parse({"search": limits | config.model_dump(mode="json", exclude_none=True)}, _Group).search
+    limits = {name: getattr(usual, name) for name in ("max_ratio", "max_extra", "max_length")}
+    return type(config)(**limits | {name: value for name, value in config if value is not None})
 
 
 def require_search(search: object) -> None:

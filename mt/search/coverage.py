@@ -55,13 +55,11 @@ class Coverage(NamedTuple):
     """[N, S] float64; 1 on padding, which costs nothing."""
 
     @classmethod
-    def before(cls, penalties: Penalties, positions: Sequence[int]) -> "Coverage | None":
-        """Returns the coverage of one hypothesis of each source before the first step; None where both weights are 0.
+    def before(cls, penalties: Penalties, positions: Sequence[int]) -> "Coverage":
+        """Returns the coverage of one hypothesis of each source before the first step.
 
         positions: of each source, how many the attention has.
         """
-        if not any(penalties):
-            return None
         return cls(penalties, (np.arange(max(positions)) >= np.array(positions)[:, None]).astype(np.float64))
 
     def after(self, parents: list[int], attended: Attended) -> "Coverage":
@@ -91,9 +89,3 @@ class Costs(NamedTuple):
     """[N]: while a hypothesis is active; a longer one pays at least as much."""
     if_finished: list[float]
     """[N]: when it is finished."""
-
-    @classmethod
-    def none(cls, count: int) -> "Costs":
-        """Returns the costs of hypotheses that pay nothing."""
-        free = [0.0] * count
-        return cls(free, free)

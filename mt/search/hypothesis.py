@@ -12,8 +12,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from mt.search import limits
-from mt.step import BOS, PAD, Attended
+from mt.step import BOS, EOS, PAD, Attended
 
 NEVER_CHOSEN = (PAD, BOS)
 """Tokens that are never predicted."""
@@ -137,7 +136,7 @@ class Hypothesis:
     @property
     def cut(self) -> bool:
         """Whether the sentence was cut at its maximum length."""
-        return limits.is_cut(self.tokens)
+        return self.tokens[-1] != EOS
 
 
 def penalty(length: int, exponent: float) -> float:

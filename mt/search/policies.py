@@ -21,8 +21,7 @@ from mt.common.options import as_written
 from mt.errors import UserError
 from mt.search.beam import search
 from mt.search.hypothesis import Hypothesis
-from mt.search.limits import MAX_LENGTH
-from mt.search.options import BeamConfig, BeamOptions, GreedyConfig, SearchOptions
+from mt.search.options import MAX_LENGTH, BeamConfig, BeamOptions, GreedyConfig, SearchOptions
 from mt.search.processor import Processor
 from mt.search.stepper import Stepper
 from mt.step import EOS

@@ -19,7 +19,7 @@ from mt.errors import UserError
 from mt.kernels.threads import keep_programs
 from mt.models.frontends import FRONTENDS
 from mt.models.seq2seq import Seq2Seq
-from mt.search.limits import fit_length_limits
+from mt.search.options import fit_length_limits
 from mt.storage import locked, repair, subfolder, write_json
 from mt.training.initialisation import initialise, load_pretrained
 from mt.training.loop import Progress

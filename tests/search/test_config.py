@@ -10,7 +10,7 @@ from mt.search.config import (
     decode,
     revised_search,
 )
-from mt.search.limits import MAX_LENGTH
+from mt.search.options import MAX_LENGTH
 from tests.search.searches import beam, greedy, stepper
 
 

@@ -136,7 +136,6 @@ def test_a_window_at_the_end_keeps_its_weight_beside_a_wider_one():
 
 def test_a_position_without_any_attention_costs_much_and_is_finite():
     coverage = Coverage.before(Penalties(1.0, 0.0), [3])
-    assert coverage is not None
     assert coverage.costs().if_finished[0] == pytest.approx(-3 * math.log(np.finfo(np.float32).tiny))
 
 

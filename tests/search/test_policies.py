@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mt.search.limits import MAX_LENGTH
+from mt.search.options import MAX_LENGTH
 from mt.search.policies import AgreeConfig, AlignAttConfig, Draft, OnlineConfig, RetranslateConfig, WaitKConfig
 from mt.step import EOS
 

@@ -11,7 +11,7 @@ from mt.decoding.modes import online_model
 from mt.decoding.streaming.session import Session, Streaming
 from mt.decoding.streaming.stepper import StreamState, advance_streams
 from mt.decoding.terms import TermStream
-from mt.search.limits import MAX_LENGTH
+from mt.search.options import MAX_LENGTH
 
 
 class ExtendedSession(Session):

@@ -22,7 +22,7 @@ from mt.data.tokenizer import Unit
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.search.config import SearchConfig
-from mt.search.limits import CUT_REMEDY, cut_note
+from mt.search.options import CUT_REMEDY, cut_note
 from mt.text_io import STANDARD_INPUT, without_mark
 
 # The words of a text while its bytes arrive.

@@ -19,7 +19,7 @@ from mt.models.seq2seq import Seq2Seq
 from mt.search.beam import search
 from mt.search.config import SearchConfig
 from mt.search.hypothesis import on_host
-from mt.search.limits import MAX_LENGTH
+from mt.search.options import MAX_LENGTH
 from mt.search.processor import Processor
 from mt.search.scores import READ, Scores
 from mt.search.stepper import Step

@@ -14,7 +14,7 @@ from mt.search.config import (
     revised_search,
     with_default_limits,
 )
-from mt.search.limits import fit_length_limits
+from mt.search.options import fit_length_limits
 from tests.search.searches import stepper
 
 
