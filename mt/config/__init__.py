@@ -106,11 +106,6 @@ class TrainingConfig(Options):
     plot_format: PlotFormat = "png"
     """The format of the heatmaps of a test; pdf, svg: such files beside the PNG that a comparison shows."""
 
-    @property
-    def samples_pieces(self) -> bool:
-        """Whether training texts are cut into other pieces in every epoch."""
-        return self.bpe_dropout > 0 or self.unigram_alpha is not None
-
 
 class Config(ModelConfig):
     """Everything that makes a run: with the raw text and the code, these values determine its result."""
@@ -132,24 +127,14 @@ class Config(ModelConfig):
 
     @model_validator(mode="after")
     def _links_come_with_the_corpus(self) -> Self:
-        """Sets `dataset.links` as `training.guided_alignment` says."""
-        # Links and how their words are parted are named once.
-        links = self.training.guided_alignment
-        if links is None and self.dataset.links is None and self.dataset.link_words != "blanks":
-            raise UserError(
-                f"dataset.link_words={self.dataset.link_words} is of links, and there are none: set "
-                "training.guided_alignment, or leave it out"
-            )
-        if links in (None, self.dataset.links):
+        if self.training.guided_alignment is None and self.dataset.links is None:
+            if self.dataset.link_words != "blanks":
+                raise UserError(
+                    f"dataset.link_words={self.dataset.link_words} is of links, and there are none: set "
+                    "training.guided_alignment, or leave it out"
+                )
             return self
-        if self.dataset.links is not None:
-            raise UserError(
-                f"training.guided_alignment={links} and dataset.links={self.dataset.links} name different links of the "
-                "training pairs: leave out one of them"
-            )
-        # The corpus is prepared with the links, so its options have them, too.
-        plain = self.dataset.model_dump(mode="json") | {"links": links}
-        return self.model_copy(update={"dataset": parse(plain, DatasetConfig, "dataset")})
+        return self.model_copy(update={"dataset": _linked(self)})
 
     @model_validator(mode="after")
     def _data_suit_the_model(self) -> Self:
@@ -191,25 +176,6 @@ class Config(ModelConfig):
         return self
 
     @model_validator(mode="after")
-    def _links_have_a_use(self) -> Self:
-        if self.dataset.links is not None and not self.training.guided_alignment_weight:
-            raise UserError(
-                "training.guided_alignment_weight=0 leaves links without a use: raise it, or leave the links out"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _guides_what_attends_to_words(self) -> Self:
-        if self.dataset.links is None:
-            return self
-        guided = f"training.guided_alignment={self.dataset.links} teaches the attention which words are linked"
-        if not (self.aligner_size or ATTENTIONS[self.attention.name].learns_weights):
-            raise UserError(f"{guided}, and attention={self.attention.name} learns nothing: choose another")
-        if self.training.wait_k is not None:
-            raise UserError(f"{guided}, and with training.wait_k some are not read in time: leave one of the two out")
-        return self
-
-    @model_validator(mode="after")
     def _compares_whole_predictions(self) -> Self:
         if self.training.r_drop and ATTENTIONS[self.attention.name].mixes_predictions:
             raise UserError(
@@ -224,3 +190,26 @@ class Config(ModelConfig):
         require_tokenizer(self.dataset.bleu_tokenizer, "dataset.bleu_tokenizer")
         require_rouge_tokenizer(self.dataset.rouge_tokenizer, "dataset.rouge_tokenizer")
         return self
+
+
+def _linked(config: Config) -> DatasetConfig:
+    """Returns the data set with the links that guide the attention: the corpus is prepared with them. Raises UserError
+    where there are two of them, or they are of no use."""
+    links, training = config.dataset.links, config.training
+    if links is not None and training.guided_alignment not in (None, links):
+        raise UserError(
+            f"training.guided_alignment={training.guided_alignment} and dataset.links={links} name different links of "
+            "the training pairs: leave out one of them"
+        )
+    links = links or training.guided_alignment
+    dataset = parse(config.dataset.model_dump(mode="json") | {"links": links}, DatasetConfig, "dataset")
+    if not training.guided_alignment_weight:
+        raise UserError(
+            "training.guided_alignment_weight=0 leaves links without a use: raise it, or leave the links out"
+        )
+    guided = f"training.guided_alignment={links} teaches the attention which words are linked"
+    if not (config.aligner_size or ATTENTIONS[config.attention.name].learns_weights):
+        raise UserError(f"{guided}, and attention={config.attention.name} learns nothing: choose another")
+    if training.wait_k is not None:
+        raise UserError(f"{guided}, and with training.wait_k some are not read in time: leave one of the two out")
+    return dataset

@@ -213,50 +213,15 @@ class DatasetConfig(Options):
         )
 
     @model_validator(mode="after")
-    def _suits_its_field(self) -> Self:
-        if FIELDS[self.field.name].written:
-            if self.transcript:
-                raise UserError(
-                    f"dataset.transcript is what is said in a sound, and the sources of {self.name} are text: leave "
-                    "it out"
-                )
-            return self
-        # Sound and pictures lie in files that tables name, and have no words to count.
-        if self.transcript and self.generator is not None:
-            raise UserError(
-                f"dataset.transcript of {self.name} is a column beside the target's, which only tables have: leave it "
-                "out"
-            )
-        if self.cleaning.truncate_source is not None:
-            raise UserError(
-                f"dataset.cleaning.truncate_source keeps words, and the sources of {self.name} are {self.field.name}: "
-                "leave it out"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _mixes_and_links_texts(self) -> Self:
-        if self.mix and (self.folder is None or not FIELDS[self.field.name].written):
-            raise UserError(
-                f"dataset.mix is of text in folders, and {self.name} is not: set dataset.folder, or leave it out"
-            )
-        if self.mix and self.limit is not None:
-            raise UserError(f"dataset.mix of {self.name} is read whole: leave out dataset.limit")
-        if self.weight != 1 and not self.mix:
-            raise UserError(
-                f"dataset.weight={self.weight:g} counts beside the corpora of dataset.mix, and {self.name} mixes none: "
-                "leave it out, or set dataset.mix"
-            )
-        # Links join the words of whole training sets.
-        if self.links is not None and not FIELDS[self.field.name].written:
-            raise UserError(
-                f"dataset.links joins words of two texts, and the sources of {self.name} are {self.field.name}: leave "
-                "out dataset.links and training.guided_alignment"
-            )
-        return self
-
-    @model_validator(mode="after")
     def _has_one_origin(self) -> Self:
+        if not FIELDS[self.field.name].written:
+            _require_media(self)
+        elif self.transcript:
+            raise UserError(
+                f"dataset.transcript is what is said in a sound, and the sources of {self.name} are text: leave it out"
+            )
+        if self.mix or self.weight != 1:
+            _require_mixable(self)
         # A generator, a folder or the hub.
         if self.generator is not None and (self.folder is not None or self.hub is not None or self.references):
             raise UserError(
@@ -286,6 +251,41 @@ class DatasetConfig(Options):
                 "give further references alone, each once"
             )
         return self
+
+
+def _require_media(dataset: DatasetConfig) -> None:
+    """Raises UserError where options do not suit sounds and pictures. These lie in files that tables name, and have no
+    words to count, to link or to mix."""
+    if dataset.transcript and dataset.generator is not None:
+        raise UserError(
+            f"dataset.transcript of {dataset.name} is a column beside the target's, which only tables have: leave it "
+            "out"
+        )
+    if dataset.cleaning.truncate_source is not None:
+        raise UserError(
+            f"dataset.cleaning.truncate_source keeps words, and the sources of {dataset.name} are "
+            f"{dataset.field.name}: leave it out"
+        )
+    if dataset.links is not None:
+        raise UserError(
+            f"dataset.links joins words of two texts, and the sources of {dataset.name} are {dataset.field.name}: "
+            "leave out dataset.links and training.guided_alignment"
+        )
+
+
+def _require_mixable(dataset: DatasetConfig) -> None:
+    """Raises UserError where further corpora cannot be mixed with this one, or there are none."""
+    if not dataset.mix:
+        raise UserError(
+            f"dataset.weight={dataset.weight:g} counts beside the corpora of dataset.mix, and {dataset.name} mixes "
+            "none: leave it out, or set dataset.mix"
+        )
+    if dataset.folder is None or not FIELDS[dataset.field.name].written:
+        raise UserError(
+            f"dataset.mix is of text in folders, and {dataset.name} is not: set dataset.folder, or leave it out"
+        )
+    if dataset.limit is not None:
+        raise UserError(f"dataset.mix of {dataset.name} is read whole: leave out dataset.limit")
 
 
 PHRASEBOOK = DatasetConfig(

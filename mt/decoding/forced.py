@@ -18,13 +18,14 @@ from mt.data.batches import Batch, collate, fixed_order
 from mt.data.fields import Raw, Row, as_list, require_texts
 from mt.decoding.modes import evaluation_mode, reads_hard, require_compatible, wait_k_of
 from mt.decoding.network import DecodedBatch, Part, refuse_long_rows
-from mt.decoding.translation import Extraction, Linking, Translation, decoded
+from mt.decoding.translation import Extraction, Linking, Translation, Units, decoded
 from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError, invalid_choice
 from mt.models.losses import Loss
 from mt.search.config import SearchConfig, revised_search
 from mt.search.hypothesis import Hypothesis, Windows
+from mt.text_io import normalize
 
 # Teacher forcing: the loss and the attention of a model that is given the targets.
 
@@ -64,7 +65,8 @@ def forced_rows(
     fit the model, or a source is too long.
     """
     require_compatible(search, network.model)
-    refuse_long_rows(network, network.field, rows, range(len(rows)))
+    if network.max_source_length is not None:
+        refuse_long_rows(network, network.field, rows, range(len(rows)))
     pairs = [(np.asarray(row), np.array(target)) for row, target in zip(rows, targets, strict=True)]
     batches = forced_batches(
         network,
@@ -220,8 +222,19 @@ def _aligned(
                 windows = windows._replace(stops=stops[row, :length])
             log_probs = (-loss.token_losses[row, :length]).tolist()
             forced = Hypothesis(tuple(ids[i]), score, score, windows, tuple(log_probs))
-            (results[i],) = decoded(translator, encoded_sources[i], [forced], sources[i], targets[i])
+            (found,) = decoded(translator, encoded_sources[i], [forced], sources[i])
+            results[i] = _with_text(translator, found, targets[i])
     return [results[i] for i in range(len(ids))]
+
+
+def _with_text(translator: "Translator", found: Translation, text: str) -> Translation:
+    """Returns a translation whose tokens were made of a text with this text."""
+
+    def find_units() -> Units:
+        of_target = translator.tokenizers.target.unit_ids(text, translator.link_units[1])
+        return Units(found.units.source, tuple(of_target))
+
+    return replace(found, text=normalize(text), replacements={}, find_units=find_units)
 
 
 def link_weights(loss: Loss) -> torch.Tensor:

@@ -23,7 +23,6 @@ from mt.common.links import Link, positions_of_words, project, weights_between_w
 from mt.errors import UserError, unwritten
 from mt.search.hypothesis import Hypothesis, Windows, same_values
 from mt.step import UNK
-from mt.text_io import normalize
 
 if TYPE_CHECKING:
     from mt.data.fields import Raw, Row
@@ -309,12 +308,11 @@ def in_units(translator: Translator, translation: Translation, source: Raw, unit
 
 
 def decoded(
-    translator: Translator, row: Row, hypotheses: Iterable[Hypothesis], source: Raw | None, text: str | None = None
+    translator: Translator, row: Row, hypotheses: Iterable[Hypothesis], source: Raw | None
 ) -> list[Translation]:
     """Returns the translations that hypotheses of one source stand for, with placeholders in place of symbols.
 
-    row: the encoded source. source: what the row was made of, where that is known. text: the text of the hypotheses,
-    where it is given, as in forced alignment.
+    row: the encoded source. source: what the row was made of, where that is known.
     """
     tokenizers = translator.tokenizers
     target = tokenizers.target
@@ -325,12 +323,8 @@ def decoded(
     translations = []
     for hypothesis in hypotheses:
         tokens = hypothesis.tokens
-        # The text and its units: the text that is given, or the one that the tokens decode to.
-        if text is None:
-            placeholders = target.restored(tokens, str(source)) if target.placeholders and source is not None else {}
-            written = written_fields(target, tokens, unit, placeholders, read.units)
-        else:
-            written = {"text": normalize(text), "find_units": partial(_units_of_text, target, text, unit, read.units)}
+        placeholders = target.restored(tokens, str(source)) if target.placeholders and source is not None else {}
+        written = written_fields(target, tokens, unit, placeholders, read.units)
         # When it was written, where it was decoded online.
         if hypothesis.delays is not None:
             from mt.decoding.delays import timing  # Not above: it needs torch.
@@ -369,10 +363,3 @@ def written_fields(
         return Units(tuple(of_source()), tuple(of_target), further)
 
     return {"text": target.decode(ids, replacements), "find_units": find_units, "replacements": replacements}
-
-
-def _units_of_text(
-    target: Tokenizer, text: str, unit: LinkUnit, of_source: Callable[[], Sequence[int | None]]
-) -> Units:
-    """Returns the units of a source and of a text that is given."""
-    return Units(tuple(of_source()), tuple(target.unit_ids(text, unit)))

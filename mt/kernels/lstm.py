@@ -3,10 +3,10 @@
 First stands a compiled step for few rows, then the layers with their strategies."""
 
 import contextlib
-import itertools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
+from itertools import islice
 from typing import Any, no_type_check
 
 import torch
@@ -160,7 +160,10 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
         all are real. On padding outputs are zero, and the state stays as after the last real position. Bidirectional
         layers return their hidden vectors alone, at least of the top layer, from which no call can go on.
         """
-        return self.strategy(inputs, state, mask)(inputs, state, mask)
+        strategy = self.strategy(inputs, state, mask)
+        if self.training and self.recurrent_dropout:
+            return self._dropped(strategy, inputs, state, mask)
+        return strategy(inputs, state, mask)
 
     def strategy(self, inputs: Tensor, state: LayerState | None, mask: Tensor | None) -> Strategy:
         """Returns the function that computes the layers."""
@@ -184,7 +187,7 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
         """Computes all positions at once, by torch, where none is padding. inputs: packed, too, as the outputs are."""
         # torch has the layers first, and no tuple around the one state of a GRU.
         begin = None if state is None else tuple(vectors.transpose(0, 1).contiguous() for vectors in state)
-        with self._dropping(), _quiet() if inputs.is_cuda else contextlib.nullcontext():
+        with _quiet() if inputs.is_cuda else contextlib.nullcontext():
             outputs, after = super().forward(inputs, begin[0] if begin and len(begin) == 1 else begin)
         after = (after,) if isinstance(after, Tensor) else after
         return outputs, tuple(vectors.transpose(0, 1) for vectors in after)
@@ -203,12 +206,12 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
         lengths = mask.sum(1).clamp(min=1)
         turned = mirrored(lengths, mask.shape[1])[..., None]  # [B, T, 1]
         outputs = inputs
-        weights = iter(self._dropped())
+        weights = iter(self._flat_weights)  # four of each layer and direction
         for layer in range(self.num_layers):
             if layer:
                 outputs = dropout(outputs, self.dropout, self.training)
-            right = self._rightward(outputs, next(weights))
-            left = self._rightward(outputs.gather(1, turned.expand_as(outputs)), next(weights))
+            right = self._rightward(outputs, [*islice(weights, 4)])
+            left = self._rightward(outputs.gather(1, turned.expand_as(outputs)), [*islice(weights, 4)])
             left = left.gather(1, turned.expand_as(left))
             outputs = torch.cat((right, left), -1).masked_fill(~mask[..., None], 0.0)
         return outputs, (torch.stack((last(right, lengths), left[:, 0]), 1),)
@@ -246,33 +249,23 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
             return torch.lstm_cell(vectors, state, *weights)
         return (torch.gru_cell(vectors, *state, *weights),)
 
-    def _dropped(self) -> Sequence[Sequence[Tensor]]:
-        """Returns the weights of each layer and direction; in training with dropout on the recurrent ones, by one mask
-        for all positions."""
-        if not (self.training and self.recurrent_dropout):
-            return self.all_weights
-        p = self.recurrent_dropout
-        return [[of_input, dropout(of_state, p), *biases] for of_input, of_state, *biases in self.all_weights]
-
-    @contextlib.contextmanager
-    def _dropping(self) -> Iterator[None]:
-        """Has torch's layers compute with `_dropped` weights."""
-        if not (self.training and self.recurrent_dropout):
-            yield
-            return
+    def _dropped(self, strategy: Strategy, *arguments: Any) -> tuple[Tensor, LayerState]:
+        """Computes the layers with dropout on the recurrent weights, by one mask for all positions."""
         weights = self._flat_weights
-        self._flat_weights = [*itertools.chain.from_iterable(self._dropped())]
+        pairs = zip(self._flat_weights_names, weights, strict=True)
+        p = self.recurrent_dropout
+        self._flat_weights = [dropout(weight, p) if name.startswith("weight_hh") else weight for name, weight in pairs]
         try:
-            yield
+            return strategy(*arguments)
         finally:
             self._flat_weights = weights
 
-    def _rightward(self, vectors: Tensor, weights: Sequence[Tensor]) -> Tensor:
+    def _rightward(self, vectors: Tensor, weights: list[Tensor]) -> Tensor:
         zeros = vectors.new_zeros(1, len(vectors), self.hidden_size)
         options = (True, 1, 0.0, self.training, False)
         if self.mode == "LSTM":
-            return torch.lstm(vectors, (zeros, zeros), list(weights), *options, batch_first=True)[0]
-        return torch.gru(vectors, zeros, list(weights), *options, batch_first=True)[0]
+            return torch.lstm(vectors, (zeros, zeros), weights, *options, batch_first=True)[0]
+        return torch.gru(vectors, zeros, weights, *options, batch_first=True)[0]
 
 
 class LSTM(RecurrentLayers, nn.LSTM):  # type: ignore[misc]  # another `forward` than torch's

@@ -71,10 +71,11 @@ class ModelConfig(Options):
                     f"{option}={value:g} prices the weights of an attention, and attention={chosen} has none that can "
                     "be trained: choose another attention, or set the weight to 0"
                 )
+        if self.aligner_size or self.decoder.copy:
+            self._require_words()
         return self
 
-    @model_validator(mode="after")
-    def _has_a_value_for_each_word(self) -> "ModelConfig":
+    def _require_words(self) -> None:
         # An aligner and copying are of the words of a text; copying needs weights of them, too.
         chosen = None
         if self.frontend.name != "embedding":
@@ -91,13 +92,10 @@ class ModelConfig(Options):
                 f"decoder.copy=true copies pieces of the source that are attended to, and {chosen}: choose another, or "
                 "set decoder.copy=false"
             )
-        return self
 
 
 def require_one_table(config: ModelConfig, source_vocab_size: int, target_vocab_size: int) -> None:
-    """Raises UserError where `embedding.share` asks for one table of two vocabularies, or of no text."""
-    if not config.embedding.share:
-        return
+    """Raises UserError where one table is asked for (`embedding.share`) of two vocabularies, or of no text."""
     if config.frontend.name != "embedding":
         raise UserError(
             f"embedding.share is of text on both sides, and frontend={config.frontend.name} has no table of words: set "

@@ -24,7 +24,7 @@ from mt.training.log import Console, Log
 from mt.training.loop import Progress
 from mt.training.optimizer import MovingAverage
 from mt.training.signals import Signals
-from mt.training.transforms import Transform, require_changeable, require_same_texts, transforms
+from mt.training.transforms import Transform, require_changeable, require_same_texts, samples_pieces, transforms
 
 # The checks.
 
@@ -43,7 +43,7 @@ def require_fit(config: Config, corpus: Corpus, model: Seq2Seq) -> None:
         require_wait_k(model, "training.wait_k")
     metrics_of(config.dataset)
     require_measured(config, model)
-    if config.training.samples_pieces:
+    if samples_pieces(config.training):
         require_changeable(config.training, corpus.tokenizers, model)
         require_same_texts(config.training, corpus)
     if model.max_source_length is not None:
@@ -79,8 +79,6 @@ def require_work(config: Config, training: Training, processes: ProcessGroup) ->
 
 def require_alike(config: Config, corpus: Corpus, processes: ProcessGroup) -> None:
     """Raises UserError where processes that are to train together have not the same configuration, corpus or code."""
-    if processes.size == 1:
-        return
     facts = {"the code of mt": code_digest(), "the corpus": corpus.meta["fingerprint"]}
     processes.require_alike(facts | dict(flat(config.model_dump(mode="json"))))
 

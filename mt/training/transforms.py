@@ -25,7 +25,12 @@ _CHECKED = 100  # pairs
 
 def transforms(options: TrainingConfig, corpus: Corpus) -> list[Transform]:
     """Returns the transforms that the options ask for, in order."""
-    return [sampled_pieces(options, corpus)] if options.samples_pieces else []
+    return [sampled_pieces(options, corpus)] if samples_pieces(options) else []
+
+
+def samples_pieces(options: TrainingConfig) -> bool:
+    """Returns whether training texts are cut into other pieces in every epoch."""
+    return options.bpe_dropout > 0 or options.unigram_alpha is not None
 
 
 def require_changeable(options: TrainingConfig, tokenizers: Tokenizers, model: Seq2Seq) -> None:

@@ -71,7 +71,13 @@ STRATEGIES = [
 
 
 @combined(str, cell=LAYERS, strategy=STRATEGIES, count=[1, 3], dropped=[0.0, 0.4])
-def test_strategies(cell: str, strategy: tuple[str, list[int], bool, bool], count: int, dropped: float) -> None:
+def test_strategies(
+    cell: str,
+    strategy: tuple[str, list[int], bool, bool],
+    count: int,
+    dropped: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """In training, torch's layers with some weights between states at zero; else with all of them, as before."""
     name, lengths, goes_on, both = strategy
     layers = layers_of(cell, count, both=both)
@@ -79,8 +85,8 @@ def test_strategies(cell: str, strategy: tuple[str, list[int], bool, bool], coun
     inputs, state, mask = example(cell, count, lengths)
     inputs.requires_grad_()
     before = state if goes_on else None
-    compute = getattr(layers, name)
-    whole = compute(inputs, before, mask)[0]
+    monkeypatch.setattr(layers, "strategy", lambda *_: getattr(layers, name))
+    whole = layers(inputs, before, mask)[0]
     plain = by_torch(layers)
     kept = {}
     if dropped and name != "cell_by_cell":  # which is not of training
@@ -90,7 +96,7 @@ def test_strategies(cell: str, strategy: tuple[str, list[int], bool, bool], coun
             kept[weight] = dropout(torch.ones_like(getattr(plain, weight)), dropped)
             getattr(plain, weight).data *= kept[weight]
     torch.manual_seed(8)
-    actual, after = compute(inputs, before, mask)
+    actual, after = layers(inputs, before, mask)
     expected, states = alone(plain, inputs, before, mask)
     torch.testing.assert_close(actual, expected)
     # Of both directions, the hidden vectors of the top layer are known.
@@ -101,7 +107,7 @@ def test_strategies(cell: str, strategy: tuple[str, list[int], bool, bool], coun
     for weight, ours, theirs in zip(("", *plain._flat_weights_names), gradients, expected_gradients, strict=True):
         torch.testing.assert_close(ours, theirs * kept.get(weight, 1))
     assert torch.equal(actual, whole) != bool(kept)
-    assert torch.equal(getattr(layers.eval(), name)(inputs, before, mask)[0], whole)
+    assert torch.equal(layers.eval()(inputs, before, mask)[0], whole)
 
 
 @pytest.mark.skipif(product_loop() is None, reason="numba cannot compile here")

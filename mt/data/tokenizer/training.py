@@ -101,30 +101,39 @@ class TokenizerConfig(Options):
             )
         # A symbol is one token wherever it stands.
         for symbol in self.user_symbols:
-            if normalize(symbol) != symbol or not symbol or " " in symbol:
-                raise UserError(
-                    f"dataset.tokenizer.user_symbols has {symbol!r}, and a symbol is composed (NFC), without blanks: "
-                    "leave it out"
-                )
-            if self.model_type == "word" and len(runs(symbol)) > 1:
-                raise UserError(
-                    f"dataset.tokenizer.user_symbols has {symbol!r}, which a vocabulary of words cuts into "
-                    f"{len(runs(symbol))}: leave it out, or choose another dataset.tokenizer.model_type"
-                )
-        # A model of the user's own stays as it is.
+            _require_symbol(symbol, self.model_type)
         for name in ("source", "target"):
-            if self.side(name).model_file and (self.user_symbols or self.placeholders):
-                raise UserError(
-                    f"the {name}'s tokenizer has a model_file, whose pieces are what they are: leave out "
-                    "dataset.tokenizer.user_symbols and .placeholders"
-                )
-            if self.side(name).model_file and (self.side(name).lowercase or self.side(name).normalization != "nfc"):
-                raise UserError(
-                    f"the {name}'s tokenizer has a model_file, which normalises text in its own way: set "
-                    "dataset.tokenizer.lowercase=false and .normalization=nfc, or leave out "
-                    "dataset.tokenizer.model_file"
-                )
+            if (side := self.side(name)).model_file:
+                _require_as_it_is(side, name)
         return self
+
+
+def _require_symbol(symbol: str, model_type: ModelType) -> None:
+    """Raises UserError where a text cannot be one token of such a vocabulary."""
+    if normalize(symbol) != symbol or not symbol or " " in symbol:
+        raise UserError(
+            f"dataset.tokenizer.user_symbols has {symbol!r}, and a symbol is composed (NFC), without blanks: leave it "
+            "out"
+        )
+    if model_type == "word" and len(runs(symbol)) > 1:
+        raise UserError(
+            f"dataset.tokenizer.user_symbols has {symbol!r}, which a vocabulary of words cuts into "
+            f"{len(runs(symbol))}: leave it out, or choose another dataset.tokenizer.model_type"
+        )
+
+
+def _require_as_it_is(config: TokenizerConfig, name: str) -> None:
+    """Raises UserError where options would change a model of the user's own. name: of the side."""
+    if config.user_symbols or config.placeholders:
+        raise UserError(
+            f"the {name}'s tokenizer has a model_file, whose pieces are what they are: leave out "
+            "dataset.tokenizer.user_symbols and .placeholders"
+        )
+    if config.lowercase or config.normalization != "nfc":
+        raise UserError(
+            f"the {name}'s tokenizer has a model_file, which normalises text in its own way: set "
+            "dataset.tokenizer.lowercase=false and .normalization=nfc, or leave out dataset.tokenizer.model_file"
+        )
 
 
 # Training, or a SentencePiece model from elsewhere.
