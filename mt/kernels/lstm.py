@@ -206,7 +206,7 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
         lengths = mask.sum(1).clamp(min=1)
         turned = mirrored(lengths, mask.shape[1])[..., None]  # [B, T, 1]
         outputs = inputs
-        weights = iter(self._flat_weights)  # four of each layer and direction
+        weights: Iterator[Any] = iter(self._flat_weights)  # four of each layer and direction
         for layer in range(self.num_layers):
             if layer:
                 outputs = dropout(outputs, self.dropout, self.training)
@@ -251,7 +251,7 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
 
     def _dropped(self, strategy: Strategy, *arguments: Any) -> tuple[Tensor, LayerState]:
         """Computes the layers with dropout on the recurrent weights, by one mask for all positions."""
-        weights = self._flat_weights
+        weights: list[Any] = self._flat_weights
         pairs = zip(self._flat_weights_names, weights, strict=True)
         p = self.recurrent_dropout
         self._flat_weights = [dropout(weight, p) if name.startswith("weight_hh") else weight for name, weight in pairs]
