@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-from mt.search.limits import EXTRA, MAX_LENGTH
 from pydantic import ValidationError
 
 import mt
@@ -13,6 +12,7 @@ from mt.cli.arguments import add_run_options, add_search_options, chosen_search,
 from mt.cli.parser import Parser
 from mt.errors import shown
 from mt.search.config import SearchConfig, revised_search
+from mt.search.options import EXTRA, MAX_LENGTH
 
 CLOSING = tuple(".!?。！？")
 """The characters that end a sentence."""

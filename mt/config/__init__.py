@@ -195,7 +195,8 @@ class Config(ModelConfig):
 def _linked(config: Config) -> DatasetConfig:
     """Returns the data set with the links that guide the attention: the corpus is prepared with them. Raises UserError
     where there are two of them, or they are of no use."""
-    links, training = config.dataset.links, config.training
+    links = config.dataset.links
+    training = config.training
     if links is not None and training.guided_alignment not in (None, links):
         raise UserError(
             f"training.guided_alignment={training.guided_alignment} and dataset.links={links} name different links of "

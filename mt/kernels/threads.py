@@ -67,8 +67,9 @@ def openmp_region() -> Callable[..., Any] | None:
 # oneDNN computes layers, and products in bfloat16 and int8, on a CPU. It keeps the compiled programs of all shapes so
 # far, and drops the one that was not used for the longest time.
 
-PROGRAMS = 40
-"""An update in bfloat16 uses 35, and the next one two thirds of these again."""
+PROGRAMS = 16
+"""Batches of text have ever new shapes, so that few programs are used again: 40 made no update faster, and took 60 MB
+more."""
 PROGRAMS_OF_CONVOLUTIONS = 1024
 """oneDNN's own bound."""
 

@@ -95,7 +95,9 @@ class ModelConfig(Options):
 
 
 def require_one_table(config: ModelConfig, source_vocab_size: int, target_vocab_size: int) -> None:
-    """Raises UserError where one table is asked for (`embedding.share`) of two vocabularies, or of no text."""
+    """Raises UserError where `embedding.share` asks for one table of two vocabularies, or of no text."""
+    if not config.embedding.share:
+        return
     if config.frontend.name != "embedding":
         raise UserError(
             f"embedding.share is of text on both sides, and frontend={config.frontend.name} has no table of words: set "

@@ -48,8 +48,7 @@ class Seq2Seq(nn.Module):
     ) -> None:
         """transcript_vocab_size: where the CTC loss is of transcripts, and not of targets."""
         super().__init__()
-        if config.embedding.share:
-            require_one_table(config, source_vocab_size, target_vocab_size)
+        require_one_table(config, source_vocab_size, target_vocab_size)
         # The modules in the order of the data flow, each with the sizes of the one before.
         embedding = Embedding(config.embedding, target_vocab_size)
         options: Any = config.frontend

@@ -44,7 +44,7 @@ def test_an_error_is_raised_after_the_other_calls(region: str):
     assert sorted(done) == [1, 2]
 
 
-@pytest.mark.parametrize(("convolutions", "bound"), [(False, "40"), (True, "1024")])
+@pytest.mark.parametrize(("convolutions", "bound"), [(False, "16"), (True, "1024")])
 def test_programs_of_onednn_are_bounded_where_nobody_has_bounded_them(
     convolutions: bool, bound: str, monkeypatch: pytest.MonkeyPatch
 ):
