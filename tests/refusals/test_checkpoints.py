@@ -68,14 +68,12 @@ LOADED: list[tuple[str, Any, bool, str]] = [
     ("tokenizer.model", half, True, "is not a SentencePiece model"),
     ("model.safetensors", pickle.dumps(Bomb()), True, NO_TENSORS),
     ("model.safetensors", by_torch(), True, NO_TENSORS),
-    *(("meta.json", text, False, "copy the checkpoint again") for text in ("", "{", "[]", "null", DEEP)),
+    *(("meta.json", text, False, "copy the checkpoint again") for text in ("{", "null", DEEP)),
     ("meta.json", {"sha256": ["a"]}, False, r'meta.json: sha256=\["a"\] is not possible'),
     ("meta.json", {"sha256": {"config.json": 1}}, False, r"meta.json: sha256\.config\.json=1 is not possible"),
     ("meta.json", {"sha256": {}}, False, "meta.json lists no SHA-256 of config.json: copy the checkpoint again"),
     ("meta.json", {"update": -1}, False, "meta.json: update=-1 is not possible"),
-    ("meta.json", {"averaged": [3, -1]}, False, "meta.json: averaged.1=-1 is not possible"),
     ("meta.json", {"ema_decay": 1.0}, False, "meta.json: ema_decay=1.0 is not possible"),
-    ("meta.json", {"best": "good"}, False, 'meta.json: best="good" is not possible'),
     ("meta.json", {"more": 1}, False, "meta.json: unknown option more"),
     *(
         ("meta.json", {"sha256+": {name: "0"}}, False, "is missing: restore it from where the checkpoint was copied")
@@ -228,7 +226,7 @@ NO_BEST = r"is damaged \(a best validation without bleu or loss\)"
 NO_STATE = "holds no state of random generators: copy the checkpoint again"
 # A sentence of its own, or else: the option and its value are not possible.
 PROGRESS: list[tuple[str, Any, str]] = [
-    *(("update", value, "") for value in ("7", -1, None)),
+    *(("update", value, "") for value in ("7", -1)),
     ("epoch", 0, ""),
     ("position", -3, ""),
     ("position", 10**6, UNORDERED),
@@ -236,13 +234,10 @@ PROGRESS: list[tuple[str, Any, str]] = [
     ("best", {"bleu": "x", "loss": 1.0}, 'progress.best.bleu="x" is not possible'),
     ("best", {}, NO_BEST),
     ("best", None, UNSUMMED),
-    ("validations", ["x"], 'progress.validations.0="x" is not possible'),
     ("validations", [], UNSUMMED),
     ("validations", [3, 2], UNORDERED),
-    ("bad_validations", [-1], "progress.bad_validations.0=-1 is not possible"),
     ("validation_due", 1, ""),
     ("loss_scale", {"factor": 0.0}, r"progress\.loss_scale\.factor=0.0 is not possible"),
-    ("loss_scale", {"good": 2000}, r"progress\.loss_scale\.good=2000 is not possible"),
     ("loss_scale", {"left_out": -1}, r"progress\.loss_scale\.left_out=-1 is not possible"),
     ("more", 1, ""),
 ]
@@ -256,8 +251,8 @@ RESUMED: list[tuple[str, Any, str]] = [
         ("progress.json", {"progress+": {name: value}}, facts or rf"progress\.{name}=.* is not possible")
         for name, value, facts in PROGRESS
     ),
-    *(("progress.json", text, "") for text in ("", "[]", "{}", '{"progress": 3}', '{"a": ' + "[" * 200_000)),
-    *(("progress.json", {"random": state}, NO_STATE) for state in ("", "0", "xy", "00" * 16, "ff" * 5056)),
+    *(("progress.json", text, "") for text in ("", "{}", '{"a": ' + "[" * 200_000)),
+    *(("progress.json", {"random": state}, NO_STATE) for state in ("", "xy", "ff" * 5056)),
     (
         "progress.json",
         {"progress+": {"update": 10**6, "epoch": 10**6}},

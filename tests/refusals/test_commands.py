@@ -44,7 +44,6 @@ TRANSLATE = [
     ("--unknown-dictionary {tmp}/pipe", r"pipe cannot be read \(is no regular file\)"),
     ("--n-best 4", r"--n-best 4 asks for more hypotheses than the beam keeps \(3\): set --beam 4"),
     ("--each-line", "--each-line is about --format html.*: add that"),
-    ("--search sample --temperature 0", "--temperature 0.0 is not possible: input should be greater than 0"),
     ("--format html --n-best 2", "--n-best is about lines without tags"),
     ("--format html --constraints tab", "leave out --format, or translate from Python, where"),
     ("--constraints json {tmp}/last.jsonl", r'line 1 asks for "\\U0010ffff", and the vocabulary of the model cannot'),
@@ -127,25 +126,16 @@ SCORE = [
     ("{tmp}/one", "--task translation compares with references: give HYPOTHESES, then files"),
     ("--target-language chines {files}", r"--target-language=chines is no language: did you mean chinese\?"),
     ("--unit char", "--unit is gone: write --latency-unit"),
-    ("--task summarization --lead 0 {files}", "--lead 0 is not a whole number from 1 to"),
     # Options of other tasks.
     ("--lead 3 {files}", "--lead is not for --task translation, but for --task summarization: leave it out"),
-    ("--device cpu {files}", "--device is not for --task translation, but for --task likelihood or markup: leave it"),
     ("--task terms --lowercase", "--lowercase is not for --task terms, but for --task translation or summarization or"),
-    ("--task markup --no-stem", "--no-stem is not for --task markup, but for --task translation or summarization or "),
     *(
         (f"--task {task} {option}", f"{option.split()[0]} is not for --task {task}, but for --task {owner}")
         for task, option, owner in (
             ("translation", "--latency-unit char", "simultaneous: "),
-            ("summarization", "--no-use-ref-len", "simultaneous: "),
-            ("terms", "--log x", "simultaneous: "),
-            ("simultaneous", "--glossary x", "terms: "),
             ("translation", "--source x", "terms or likelihood or markup: "),
-            ("alignment", "--run x", "likelihood or markup: "),
             ("likelihood", "--symmetrise union", "alignment: "),
-            ("translation", "--one-based", "alignment: "),
             ("markup", "--length-penalty 0", "likelihood: "),
-            ("likelihood", "--shift", "markup: "),
         )
     ),
     # Of single tasks.
@@ -180,7 +170,6 @@ COMPARE = [("{tmp}", "holds no finished run"), ("{run} --baseline mocah", "no ru
 EXPORT = [
     ("--precision int4", r"--precision int4 is an invalid choice: did you mean int8\? "),
     ("--push A/B", "--push is gone: write hf upload OWNER/NAME DIR"),
-    ("--format gguf", "--format gguf is an invalid choice: choices: "),
     ("--checkpoint first", "has no checkpoint first; it has: "),
     ("x", "x is one argument too many: leave it out"),
     ("--licence /absent", "/absent cannot be read as text"),
