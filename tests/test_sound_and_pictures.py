@@ -11,11 +11,9 @@ import pytest
 import mt
 from data_prep.prepare import prepare
 from mt.__main__ import call
-from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import UserError
-from mt.models.seq2seq import Seq2Seq
 from mt.training.start import begin
 from mt.training.train import train_and_test
 
@@ -172,29 +170,3 @@ def test_the_scripts_take_paths(
     assert capsys.readouterr().out.strip() == expected.splitlines()[2]
     call("evaluate", [str(run), "--corpora", str(corpora), "--device", "cpu", "--out", str(tmp_path / "out")])
     assert (tmp_path / "out/hypotheses/test.txt").read_text() == expected
-
-
-def test_what_does_not_read_the_field_is_refused(config: Config):
-    plain = config.model_dump(mode="json")
-    read = config.dataset.field.name
-    with pytest.raises(UserError) as refused:
-        parse(plain | {"frontend": {"name": "embedding"}}, Config)
-    assert str(refused.value) == (
-        f"frontend=embedding reads text, and the sources of {config.dataset.name} are {read}: "
-        f"choose frontend={config.frontend.name}"
-    )
-    with pytest.raises(UserError, match=r"embedding\.share is of text on both sides, and frontend="):
-        shared = plain | {"embedding": plain["embedding"] | {"share": True}}
-        Seq2Seq(parse(shared, Config), 10, 10)
-
-
-@pytest.mark.parametrize("attention", ["monotonic", "mocha", "local_m", "local_p"])
-def test_an_attention_that_needs_an_order_reads_sound_and_no_picture(config: Config, attention: str):
-    chosen = config.model_dump(mode="json") | {"attention": {"name": attention}}
-    if config.dataset.field.name == "audio":
-        Seq2Seq(parse(chosen, Config), 10, 10)
-        return
-    with pytest.raises(
-        UserError, match=f"^attention={attention} needs an order of positions, which frontend=image has"
-    ):
-        parse(chosen, Config)

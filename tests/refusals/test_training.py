@@ -46,6 +46,17 @@ CONFIGURATIONS: list[tuple[dict[str, Any], str]] = [
         "dataset.tokenizer.joint=true, or set dec",
     ),
     (
+        {"dataset": {"field": {"name": "audio"}}},
+        "frontend=embedding reads text, and the sources of .* are audio: choose frontend=logmel",
+    ),
+    *(
+        (
+            {"dataset": {"field": {"name": "image"}}, "frontend": {"name": "image"}, "attention": {"name": name}},
+            f"attention={name} needs an order of positions, which frontend=image has",
+        )
+        for name in ("monotonic", "mocha", "local_m", "local_p")
+    ),
+    (
         {"search": {"name": "online"}, "training": {"validate_beam": 2}},
         "training.validate_beam=2 compares hypotheses of whole sources, and search=",
     ),
@@ -150,6 +161,7 @@ MODELS: list[tuple[dict[str, Any], str]] = [
         "embedding.tie_output .* decoder.readout_size is 5 and embedding.embedding_dim is 3.*tie_output=false",
     ),
     ({"decoder": {"copy": True}, "attention": {"name": "none"}}, f"{COPY}and attention=none attends to none of them"),
+    ({"embedding": {"share": True}, "frontend": {"name": "image"}}, "embedding.share is of text on both sides, and fr"),
     ({"decoder": {"copy": True}, "frontend": {"name": "image"}}, f"{COPY}and frontend=image reads no text"),
     *(
         ({option: 1.0, "attention": {"name": "none", "context": context}}, f"{option}=1 prices the weights of an att")

@@ -126,6 +126,7 @@ def test_a_full_disk_is_named_while_words_still_come(start) -> None:
         assert (process.wait(100), process.stderr.read()) == (2, error)
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_it_waits(start) -> None:
     process = start()
     process.stdin.write(b"two cats\ntwo ")
