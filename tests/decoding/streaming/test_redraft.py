@@ -72,6 +72,17 @@ def test_any_cutting_of_arrivals_gives_the_same_text_at_the_same_time(policy: st
     assert session.delays == whole.delays
 
 
+def test_a_tail_comes_with_the_last_of_several_words(setting, sentences) -> None:
+    ours = setting({"name": "general"}, "bilstm")
+    for *source, tail in sentences(3, least=4, most=6):
+        at_once, in_turn = (session_of(ours, POLICIES["agree-2"]) for _ in range(2))
+        at_once.read(source, tail)
+        for word in source[:-1]:
+            in_turn.read(word)
+        in_turn.read(source[-1], tail)
+        assert (at_once.words, at_once._drafts) == (in_turn.words, in_turn._drafts)
+
+
 @every_policy
 def test_together_is_as_alone_and_as_a_simulation_of_whole_sources(policy: str, setting, sentences) -> None:
     ours, search = setting({"name": "general"}, "bilstm"), POLICIES[policy]

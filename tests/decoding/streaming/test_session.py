@@ -85,6 +85,7 @@ def test_together_is_as_alone(policy, encoder, setting, sentences, streamed) -> 
     for ours_, (theirs, _) in zip(sessions, alone, strict=True):
         assert (ours_.text, ours_.delays) == (theirs.text, theirs.delays)
         assert ours_.energies == theirs.energies
+        assert ours_._scored()[2] == pytest.approx(theirs._scored()[2], abs=1e-5)
 
 
 def test_characters(setting, characters, offline, streamed) -> None:
