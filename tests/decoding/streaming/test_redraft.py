@@ -72,7 +72,7 @@ def test_any_cutting_of_arrivals_gives_the_same_text_at_the_same_time(policy: st
     assert session.delays == whole.delays
 
 
-def test_a_tail_comes_with_the_last_of_several_words(setting, sentences) -> None:
+def test_a_tail_comes_with_the_last_of_several_words_and_is_gone_at_the_end(setting, sentences) -> None:
     ours = setting({"name": "general"}, "bilstm")
     for *source, tail in sentences(3, least=4, most=6):
         at_once, in_turn = (session_of(ours, POLICIES["agree-2"]) for _ in range(2))
@@ -81,6 +81,10 @@ def test_a_tail_comes_with_the_last_of_several_words(setting, sentences) -> None
             in_turn.read(word)
         in_turn.read(source[-1], tail)
         assert (at_once.words, at_once._drafts) == (in_turn.words, in_turn._drafts)
+        left, whole = (session_of(ours, POLICIES["retranslate"]) for _ in range(2))
+        left.read(source, tail)
+        left.finish()
+        assert left.text == read_by_words(whole, source).text
 
 
 @every_policy
