@@ -279,6 +279,19 @@ def test_terms_are_chosen_by_a_model_with_the_same_stops(attention: str, setting
         assert found[0] == found[1]
 
 
+def test_nothing_is_written_by_what_may_become_part_of_a_term(setting, sentences) -> None:
+    ours, search = setting({"name": "general"}, "bilstm"), POLICIES["alignatt-0"]
+    written = 0
+    for source in sentences(4, least=3, most=5):
+        glossary = glossaries_of({" ".join([*source, "more"]): "tun"}, 1)[0]
+        session = open_session(ours.translator, search, "word", Request("a source", glossary=glossary))
+        assert [session.read(word) for word in source] == [[]] * len(source)
+        assert session.finish()
+        plain = session_of(ours, search)
+        written += sum(len(plain.read(word)) for word in source)
+    assert written
+
+
 @pytest.mark.parametrize(
     "search", [AlignAttConfig(f=2, step=3, **BEAM), AgreeConfig(step=4, **BEAM), WaitKConfig(k=3, **LIMITS)]
 )
