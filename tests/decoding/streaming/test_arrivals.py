@@ -3,13 +3,17 @@
 import io
 import itertools
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import example, given, strategies as st
 
 from mt.data.tokenizer import Unit
+from mt.decoding.streaming import live
 from mt.decoding.streaming.live import MAX_CHARACTERS, arrivals
 from mt.errors import UserError
+from mt.search.config import OnlineConfig
 from mt.text_io import decoded
 
 
@@ -105,3 +109,24 @@ def test_a_line_without_blanks_is_not_kept_for_ever() -> None:
     with pytest.raises(UserError):
         [*arrivals([longest + b"y c"], "it", "word")]
     assert sum(1 for _ in itertools.islice(arrivals(itertools.repeat(b"zz"), "it", "char"), 50_000)) == 50_000
+
+
+def test_what_is_certain_is_sent_before_more_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Sent(io.StringIO):
+        sent = ""
+
+        def flush(self) -> None:
+            self.sent = self.getvalue()
+
+    def arriving(*_: object) -> Iterator[str | None]:
+        for part in ("one", "two", None, "three", None):
+            yield part
+            assert out.sent == out.getvalue()
+
+    out = Sent()
+    monkeypatch.setattr("sys.stdout", out)
+    monkeypatch.setattr(live, "arriving", arriving)
+    session = SimpleNamespace(read=lambda word: [word], finish=lambda: ["end"], cut=False)
+    translator: Any = SimpleNamespace(stream=lambda *_, **__: session, unit="word")
+    live.translate_live(translator, OnlineConfig(), None)
+    assert out.sent == "one two end\nthree end\n"
