@@ -89,7 +89,7 @@ class TorchNetwork:
         return extends(search, self.model)
 
     def encoded_lengths(self, lengths: Sequence[int]) -> list[int]:
-        return self.model.encoded_lengths(torch.tensor(lengths)).tolist()
+        return self.model.frontend.output_lengths(torch.tensor(lengths)).tolist()
 
     def batches(self, rows: Sequence[Row], search: SearchConfig) -> list[np.ndarray]:
         require_compatible(search, self.model)  # refuses before anything is computed

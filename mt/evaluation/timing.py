@@ -41,7 +41,7 @@ def timing_scores(
     spans = [parse_spans(lines[i], f"times of example {i + 1}") for i in numbers]
     unit = _unit([targets[i] for i in numbers], [len(each) for each in spans])
     # How many milliseconds of sound an encoded position stands for.
-    positions = _LONG / int(translator.model.encoded_lengths(torch.tensor([_LONG])))
+    positions = _LONG / int(translator.model.frontend.output_lengths(torch.tensor([_LONG])))
     duration = positions * (translator.field.milliseconds or 1)
     target = translator.tokenizers.target
     timed = [

@@ -73,11 +73,17 @@ def few_rows(
         0 if bias is None else bias.data_ptr(),
         products.data_ptr(),
     )
-    # Each thread computes some columns; only as many threads start as save time.
-    threads = min(torch.get_num_threads(), weight.numel() // THREAD)
-    columns_of_threads = shares(outputs, threads)
-    at_once([partial(loop, *numbers, share.start, min(share.stop, outputs)) for share in columns_of_threads])
+    over_columns(partial(loop, *numbers), outputs, weight)
     return products
+
+
+def over_columns(call: Callable[[int, int], object], columns: int, weight: Tensor) -> None:
+    """Has `call(first, end)` compute all columns, in only as many threads as save time for a matrix of this size."""
+    threads = min(torch.get_num_threads(), weight.numel() // THREAD)
+    if threads < 2:
+        call(0, columns)
+    else:
+        at_once([partial(call, share.start, min(share.stop, columns)) for share in shares(columns, threads)])
 
 
 @cache

@@ -17,9 +17,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from mt.kernels.compiled import ANY_ORDER, Loop, compiled_loop, float32_at, rational_tanh
 from mt.kernels.int8 import Int8GRUCell, Int8Layer, Int8LSTMCell, gru_state
-from mt.kernels.linear import FLOAT, THREAD, are_few, few_rows, product, store
-from mt.kernels.padding import last, mirrored
-from mt.kernels.threads import at_once, shares
+from mt.kernels.linear import FLOAT, are_few, few_rows, over_columns, product, store
+from mt.kernels.sequences import last, mirrored
 
 # A step of an LSTM for a few rows in float32, in one compiled loop for CPUs: both products of `few_rows`, and the next
 # state. In calls of PyTorch a state takes a fifth as long as the products.
@@ -47,8 +46,7 @@ def lstm_step(vectors: Float[Tensor, "B I"], state: Sequence[Tensor], weights: S
     # The loop reads addresses, so that the tensors stay here until it ends.
     tensors = [*inputs, *(weight.contiguous() for weight in weights), gates, after]
     call = partial(loop, count, size, units, *(tensor.data_ptr() for tensor in tensors))
-    threads = min(torch.get_num_threads(), w_hidden.numel() // THREAD)
-    at_once([partial(call, share.start, min(share.stop, units)) for share in shares(units, threads)])
+    over_columns(call, units, w_hidden)
     return after.unbind()
 
 

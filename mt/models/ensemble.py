@@ -43,10 +43,6 @@ class Ensemble(nn.Module):
         """Returns the front-end of the first model."""
         return self.models[0].frontend
 
-    def encoded_lengths(self, lengths: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
-        """Returns the lengths of the first model's encoded sources."""
-        return self.models[0].encoded_lengths(lengths)
-
     def encode(self, source: Tensor, mask: Bool[Tensor, "B S"]) -> tuple[Memory, ...]:
         """Returns the memory of each model; see `Seq2Seq.encode`."""
         return tuple(model.encode(source, mask) for model in self.models)

@@ -17,6 +17,7 @@ from mt.batch import Batch
 from mt.device import autocast
 from mt.kernels.cross_entropy import token_losses
 from mt.kernels.linear import Linear
+from mt.kernels.sequences import masked_softmax
 from mt.models.attention.base import AttentionOutput, Memory
 from mt.models.config import ModelConfig
 from mt.models.decoders.base import Decoder
@@ -29,7 +30,6 @@ from mt.ops.losses import (
     guided_alignment_loss,
     quantity_loss,
 )
-from mt.ops.sequences import masked_softmax
 
 if TYPE_CHECKING:
     from mt.models.seq2seq import Seq2Seq

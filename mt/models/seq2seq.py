@@ -111,11 +111,6 @@ class Seq2Seq(nn.Module):
         source: [B, S, ...], as the front-end takes it; mask: true on real positions, padding on the right."""
         return self.decoder.init_memory(self.encoder(*self.frontend(source, mask))._replace(source=source))
 
-    def encoded_lengths(self, lengths: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
-        """Returns the number of encoded positions of sources of these lengths, counted as their field does: of text its
-        tokens, EOS included."""
-        return self.frontend.output_lengths(lengths)
-
     def extend(
         self,
         source: Tensor,

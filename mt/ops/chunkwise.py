@@ -15,7 +15,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
 from mt.kernels.precision import result_dtype
-from mt.ops.sequences import shift_left, shift_right
+from mt.kernels.sequences import shift_left, shift_right
 
 
 def chunkwise_attention(

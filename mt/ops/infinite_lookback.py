@@ -16,8 +16,8 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from mt.kernels.precision import compute_dtype, result_dtype
+from mt.kernels.sequences import shift_left, shift_right
 from mt.ops.scan import linear_scan
-from mt.ops.sequences import shift_left, shift_right
 
 
 def infinite_lookback_attention(

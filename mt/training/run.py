@@ -98,7 +98,7 @@ def require_source_lengths(corpus: Corpus, model: Seq2Seq, longest: int) -> None
     """Raises UserError where a source of the corpus has more positions than the model is defined for."""
     for name in SPLITS:
         split = corpus.split(name)
-        lengths = model.encoded_lengths(torch.from_numpy(split.lengths()[0])).numpy()
+        lengths = model.frontend.output_lengths(torch.from_numpy(split.lengths()[0])).numpy()
         if len(lengths) and lengths.max() > longest:
             unit = "tokens" if split.source.written else "positions"
             raise UserError(

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from mt.kernels.input_feeding import DotProductAttention, Weights, input_feeding
-from mt.ops.sequences import masked_softmax
+from mt.kernels.sequences import masked_softmax
 
 B = 3
 T = 4

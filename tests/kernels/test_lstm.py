@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 
 from mt.device import choose
-from mt.kernels import lstm
+from mt.kernels import linear, lstm
 from mt.kernels.linear import product_loop
 from mt.kernels.lstm import GRU, LSTM, LayerState, RecurrentLayers, step_loop
 from mt.trees import map_tensors
@@ -130,7 +130,7 @@ def test_cells_of_few_rows(cell: str, rows: int, monkeypatch: pytest.MonkeyPatch
     again, after_again = layers.cell_by_cell(torch.stack((inputs, inputs), -1)[..., 0], scattered)
     assert all(torch.equal(*parts) for parts in zip((actual, *after), (again, *after_again), strict=True))
     # Two threads give the same bits as one, and so does each row by itself.
-    monkeypatch.setattr(lstm, "THREAD", 1)
+    monkeypatch.setattr(linear, "THREAD", 1)
     shared, after_shared = layers.cell_by_cell(inputs, state)
     assert all(torch.equal(*parts) for parts in zip((actual, *after), (shared, *after_shared), strict=True))
     first, _ = layers.cell_by_cell(inputs[:1], tuple(part[:1] for part in state))

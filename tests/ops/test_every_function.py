@@ -1,4 +1,4 @@
-"""What holds for every function of mt.ops, and for the additive energy of mt.kernels."""
+"""What holds for every function of mt.ops, and for the additive energy and the softmax of mt.kernels."""
 
 from collections.abc import Callable
 
@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from mt.kernels.additive import additive_energy
+from mt.kernels.sequences import masked_softmax
 from mt.ops.adaptive_chunkwise import adaptive_chunkwise_attention
 from mt.ops.chunkwise import chunkwise_attention
 from mt.ops.expected import expected_alignment
@@ -18,7 +19,6 @@ from mt.ops.losses import (
     quantity_loss,
 )
 from mt.ops.scan import linear_scan
-from mt.ops.sequences import masked_softmax
 
 Function = Callable[..., Tensor]
 

@@ -175,7 +175,7 @@ class Session(ABC):
         if model.max_source_length is None:
             return
         # The end of a text is a token.
-        length = int(model.encoded_lengths(torch.tensor([self._positions + count + written])))
+        length = int(model.frontend.output_lengths(torch.tensor([self._positions + count + written])))
         if length > model.max_source_length:
             what = f"{length} tokens, its end included," if written else f"{length} positions"
             raise UserError(

@@ -8,7 +8,7 @@ from jaxtyping import Bool
 from torch import Tensor
 from torch.nn.functional import pad
 
-from mt.kernels.padding import append
+from mt.kernels.sequences import append
 from mt.models.attention.base import Attention, Memory, State
 from mt.models.encoders.base import Encoded
 

@@ -14,10 +14,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from mt.kernels.linear import Linear
+from mt.kernels.sequences import masked_softmax
 from mt.models.attention.base import Attention, AttentionStep, Memory, State
 from mt.models.attention.energy import Concat, ConcatConfig
 from mt.models.encoders.base import Encoded
-from mt.ops.sequences import masked_softmax
 from mt.step import Attended
 
 

@@ -11,10 +11,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from mt.common.options import Options
+from mt.kernels.sequences import masked_softmax
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory, State
 from mt.models.attention.energy import ConcatConfig, DotConfig, GeneralConfig, LocationConfig, Scaled, build_energy
 from mt.models.encoders.base import Encoded
-from mt.ops.sequences import masked_softmax
 
 # The options: those of an energy, and `scaled`.
 

@@ -17,10 +17,10 @@ from torch import Tensor, nn
 from mt.common.options import MAX_SIZE
 from mt.kernels.additive import additive_energy
 from mt.kernels.linear import Linear
+from mt.kernels.sequences import masked_softmax
 from mt.models.attention.base import Attention, AttentionStep, Memory, State
 from mt.models.attention.energy import ConcatConfig
 from mt.models.encoders.base import Encoded
-from mt.ops.sequences import masked_softmax
 from mt.step import Attended
 
 

@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 from torch import Tensor
 
+from mt.kernels.sequences import masked_softmax
 from mt.models.attention.mocha import Chunkwise
 from mt.models.attention.monotonic import MonotonicAlignment, MonotonicConfig
 from mt.ops.adaptive_chunkwise import adaptive_chunkwise_attention
 from mt.ops.infinite_lookback import infinite_lookback_attention
-from mt.ops.sequences import masked_softmax
 
 
 class MAtChAConfig(MonotonicConfig):

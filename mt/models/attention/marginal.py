@@ -32,11 +32,11 @@ from torch.nn.functional import pad
 from mt.common.options import MAX_SIZE
 from mt.kernels.linear import Linear
 from mt.kernels.precision import log_cumulated, result_dtype
+from mt.kernels.sequences import shift_left, shift_right
 from mt.models.attention.base import Attention, AttentionOutput, AttentionStep, Memory, State
 from mt.models.attention.energy import EnergyConfig, GeneralConfig, Scaled, build_energy
 from mt.models.attention.global_ import ScaledConfig
 from mt.models.encoders.base import Encoded
-from mt.ops.sequences import shift_left, shift_right
 
 NEVER = -1e30
 """The logarithm of 0. Its exponential is 0 as that of -inf is, and no difference of two of them is NaN."""

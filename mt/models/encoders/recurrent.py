@@ -11,7 +11,7 @@ from torch import Tensor
 from mt.common.options import MAX_SIZE, Options
 from mt.errors import UserError
 from mt.kernels import lstm
-from mt.kernels.padding import last
+from mt.kernels.sequences import last
 from mt.models.encoders.base import Encoded, Encoder, EncoderState, Mask, Vectors
 from mt.models.weights import open_forget_gates
 

@@ -67,7 +67,7 @@ def test_a_stream_is_offline_decoding_and_so_are_its_delays(policy, changes, hea
         session, _ = streamed(ours, cut(sound, random.Random(len(sound))))
         assert session.tokens == hypothesis.tokens
         (row,) = FIELD.encode([sound], None)
-        places = int(ours.model.encoded_lengths(torch.tensor([len(row)])))
+        places = int(ours.model.frontend.output_lengths(torch.tensor([len(row)])))
         result = timing(target, FIELD.describe(row, places, target, "char", None), hypothesis, frontend)
         characters = written_units(target, hypothesis.tokens, "char")
         assert [character.text for character in characters] == session.words

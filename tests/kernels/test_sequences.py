@@ -3,7 +3,7 @@ import math
 import torch
 from hypothesis import given, settings, strategies as st
 
-from mt.ops.sequences import masked_softmax
+from mt.kernels.sequences import masked_softmax
 
 
 @given(size=st.sampled_from([1.0, 50.0, 1e4]), positions=st.integers(1, 40), data=st.data(), seed=st.integers(0, 2**31))
