@@ -269,7 +269,8 @@ def test_a_source_longer_than_the_model_can_read(setting) -> None:
 
 @pytest.mark.parametrize("name", ["monotonic", "wait"])
 def test_prefixes_and_avoided_phrases_are_those_of_offline_decoding(name, setting, sentences, offline) -> None:
-    """Of each source something else is asked, or nothing; avoided are the words that it would write."""
+    """Of each source something else is asked, or nothing; avoided are the words that it would write. A prefix may repeat
+    what else may not be repeated."""
     search = OnlineConfig(max_ratio=2.0, min_length=4, no_repeat_ngram_size=2, max_length=12)
     if name == "wait":
         search = WaitKConfig(k=2, max_ratio=2.0, max_length=12)
@@ -281,7 +282,9 @@ def test_prefixes_and_avoided_phrases_are_those_of_offline_decoding(name, settin
         [
             None,
             encoder.encoded(Request("text", LexicalConstraints(avoid=tuple(text.split()[:2])))),
-            encoder.encoded(Request("text", LexicalConstraints(prefix="er nah", avoid=tuple(text.split()[-1:])))),
+            encoder.encoded(
+                Request("text", LexicalConstraints(prefix="er nah er nah", avoid=tuple(text.split()[-1:])))
+            ),
         ][i % 3]
         for i, text in enumerate(free)
     ]
@@ -296,4 +299,4 @@ def test_prefixes_and_avoided_phrases_are_those_of_offline_decoding(name, settin
         written = session.text.split()
         assert i % 3 != 0 or session.text == text
         assert i % 3 != 1 or not {*text.split()[:2]} & {*written}
-        assert i % 3 != 2 or (session.text.startswith("er nah") and text.split()[-1] not in written)
+        assert i % 3 != 2 or (session.text.startswith("er nah er nah") and text.split()[-1] not in written)
