@@ -95,6 +95,9 @@ def test_columns_that_are_not_read_are_noted(folder: Path) -> None:
     assert source.notes() == [f"{folder}/train.tsv: of 4 columns, 1 and 2 are read"]
     named = open_source(letters(folder, "dataset.splits.dev=train", "dataset.splits.test=train", "dataset.target=4"))
     assert [pair.target for pair in named.splits["train"].read()] == ["x", "y"]
+    (folder / "train.tsv").write_text("word\tp\tphones\na\t0.9\tx\n")
+    same = ("dataset.splits.dev=train", "dataset.splits.test=train", "dataset.source=word", "dataset.target=phones")
+    assert open_source(letters(folder, *same)).notes() == []
 
 
 def test_pairs_stay_apart_where_nobody_asks(folder: Path) -> None:

@@ -36,6 +36,7 @@ def test_a_line_has_tags_and_letters_between_blanks():
             "PC\tPC\tN;SG\nsehend\tsehende\tV.PTCP;PRS\nja\tja\tADV\n",
             "+N +SG P C\tP C\n+V.PTCP +PRS s e h e n d\ts e h e n d e\n+ADV j a\tj a\n",
         ),
+        ("PC\tPCS\tN\n", "+N P C\tP C S\n"),
     ],
 )
 def test_tags_may_stand_before_the_form(text: str, expected: str):

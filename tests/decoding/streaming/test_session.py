@@ -269,8 +269,8 @@ def test_a_source_longer_than_the_model_can_read(setting) -> None:
 
 @pytest.mark.parametrize("name", ["monotonic", "wait"])
 def test_prefixes_and_avoided_phrases_are_those_of_offline_decoding(name, setting, sentences, offline) -> None:
-    """Of each source something else is asked, or nothing; avoided are the words that it would write. A prefix may repeat
-    what else may not be repeated."""
+    """Of each source something else is asked, or nothing; avoided are the words that it would write. A prefix may
+    repeat what else may not be repeated."""
     search = OnlineConfig(max_ratio=2.0, min_length=4, no_repeat_ngram_size=2, max_length=12)
     if name == "wait":
         search = WaitKConfig(k=2, max_ratio=2.0, max_length=12)
