@@ -208,6 +208,10 @@ class Prefix:
             self._options[state] = np.array(sorted(found), np.int64)
         return self._options[state]
 
+    def holds(self, state: int) -> bool:
+        """Returns whether the next token writes more of it than a blank."""
+        return state < len(self.tokens) or bool(self._rest[state - len(self.tokens) :].strip())
+
     def forbidden(self, state: int) -> np.ndarray:
         """Returns the tokens that may not follow, [F] int64."""
         return self._continuing if state == len(self.tokens) + len(self._rest) else NO_TOKENS

@@ -113,11 +113,11 @@ class _Draft:
         """Returns the tokens of the prefix and of phrases, which must stay."""
         tokens = self.hypothesis.tokens
         taken: set[int] = set()
-        # The prefix goes as far as its automaton says which token follows.
+        # The prefix goes as far as its last word.
         prefix = self.asked.prefix
         state = 0
         for place, token in enumerate(tokens):
-            if prefix is None or prefix.options(state) is None:
+            if prefix is None or not prefix.holds(state):
                 break
             taken.add(place)
             state = prefix.after(state, token)

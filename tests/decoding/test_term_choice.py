@@ -131,6 +131,8 @@ def test_what_was_asked_for_stays():
     train = (1, [target("Bahn")])
     prefix = Prefix([IDS["Der"], IDS["Zug"]], "", SPELLING)
     assert written(model, train, prefix=prefix) == "Der Zug nach Berlin fährt ab Bahn."
+    # The blank that ends a prefix is no part of the word behind it.
+    assert written(model, train, prefix=Prefix([IDS["Der"]], " ", SPELLING)) == written(model, train)
     phrases = Phrases([[Form((IDS["Zug"], IDS["nach"]))]], SPELLING.inside)
     assert "Zug nach" in written(model, train, phrases=phrases) and "Bahn" in written(model, train, phrases=phrases)
     either = (1, [target("Bahn"), target("Tram")])
