@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import functools
+import unicodedata
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
@@ -89,7 +90,7 @@ class ArrivingText(Arriving):
             if not isinstance(text, str):
                 raise UserError(f"this model reads text, not {type(text).__name__}: give it words")
             require_writable(text, "the text")
-            parts += text.split() if self._unit == "word" else text
+            parts += text.split() if self._unit == "word" else unicodedata.normalize("NFC", text)
         return parts
 
     def row(self, part: str) -> list[int]:
