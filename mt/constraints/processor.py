@@ -33,6 +33,8 @@ class TokenConstraints(NamedTuple):
     prefix: Prefix | None = None
     terms: Terms | None = None
     """Terms that are written into its hypotheses afterwards; until then there must be room for them."""
+    waits: bool = False
+    """Whether its source still arrives, and the room for what is asked with it."""
 
     @property
     def fewest(self) -> int:
@@ -98,6 +100,12 @@ class State:
         return [*self._asked.phrases.following(self._phrases), *([] if self.lacking else [EOS])]
 
     @property
+    def free(self) -> bool:
+        """Whether nothing more is asked of the hypothesis."""
+        asked = self._asked
+        return asked.avoided is None and asked.phrases is None and self.options is None and not len(self.forbidden)
+
+    @property
     def lacking(self) -> int:
         """How many tokens it lacks of its phrases, one after another; 0 where the hypothesis may end."""
         return 0 if self._asked.phrases is None else self._asked.phrases.needed(self._phrases)[0]
@@ -120,7 +128,7 @@ class ConstraintProcessor(Processor):
         Raises UserError where more is asked than has room.
         """
         for asked, limit in zip(sentences, limits, strict=True):
-            if asked is not None and asked.fewest > limit:
+            if asked is not None and not asked.waits and asked.fewest > limit:
                 raise UserError(
                     f"{asked.name} asks for {asked.fewest} tokens or more, and at most {limit} are written: ask for "
                     "less, or raise the limit (search.max_length)"
@@ -175,7 +183,7 @@ class ConstraintProcessor(Processor):
 
     def follow(self, parents: Sequence[int], tokens: Sequence[int]) -> None:
         pairs = [(self._states[parent], token) for parent, token in zip(parents, tokens, strict=True)]
-        self._states = [None if state is None else state.after(token) for state, token in pairs]
+        self._states = [None if state is None or state.free else state.after(token) for state, token in pairs]
         self._room = [self._room[parent] - 1 for parent in parents]
 
 

@@ -92,6 +92,8 @@ class ConstraintEncoder:
         self._tokenizer = tokenizer
         self._source = source
         self.spelling = spelling_of(tokenizer)
+        self._blank = " " if tokenizer.of_words or tokenizer.marks_beginnings else ""
+        """The blank with which a word begins, where tokens write one."""
         # Many lines ask for the same phrases, and avoid the same ones.
         self._cut: Callable[[str], list[int]] = functools.lru_cache(1 << 14)(lambda text: tokenizer.encode([text])[0])
         self._avoided: Callable[[tuple[str, ...]], Avoided | None] = functools.lru_cache(256)(self._avoiding)
@@ -107,7 +109,7 @@ class ConstraintEncoder:
         vocabulary cannot write it, or it is wanted and forbidden at once.
         """
         # Terms of the glossary that stand in this text.
-        name, asked, glossary, tokens, ended = request
+        name, asked, glossary, tokens, stream = request
         terms = None
         if glossary is not None and glossary.entries:
             found = self.source_terms(glossary)
@@ -137,7 +139,7 @@ class ConstraintEncoder:
             count = len(self._tokenizer)
             if unknown := [token for token in tokens if not 0 <= token < count]:
                 raise UserError(f"the prefix has the token {unknown[0]}, and there are {count}: give numbers of tokens")
-            prefix = self._begun(tokens, asked.prefix, ended=ended)
+            prefix = self._begun(tokens, asked.prefix, ended=stream == "word")
         return TokenConstraints(
             name,
             self.spelling,
@@ -145,6 +147,7 @@ class ConstraintEncoder:
             avoided,
             prefix,
             terms,
+            waits=stream is not None,
         )
 
     def streamed(
@@ -228,14 +231,14 @@ class ConstraintEncoder:
     def _begun(self, tokens: Sequence[int], text: str, *, ended: bool) -> Prefix:
         """Returns the automaton of a prefix of tokens, and of what a longer text has behind them."""
         written = self._tokenizer.decode(tokens)
-        text = composed(text)
-        rest = text[len(written) :].rstrip() if text.startswith(written) else ""
+        text = composed(text) + (self._blank if text[-1:].isspace() else "")
+        rest = text[len(written) :] if text.startswith(written) else ""
         return Prefix(tokens, rest, self.spelling, self._continuing if ended and not rest else NO_TOKENS)
 
     @functools.cached_property
     def _continuing(self) -> np.ndarray:
         """The tokens that go on with the word before them."""
-        if not (self._tokenizer.of_words or self._tokenizer.marks_beginnings):
+        if not self._blank:
             return NO_TOKENS
         begins = (self._tokenizer.begins_word(token, None) for token in range(len(self._tokenizer)))
         return np.array([token for token, begin in enumerate(begins) if not (begin or token == EOS)], np.int64)
@@ -244,13 +247,12 @@ class ConstraintEncoder:
         """Returns the automaton of a prefix: first the tokens of its whole words, then its last word in any tokens."""
         tokenizer = self._tokenizer
         *words, last = composed(text).split(" ")
-        blank = " " if tokenizer.of_words or tokenizer.marks_beginnings else ""
         if not last or text[-1].isspace():
-            return Prefix(self._ids(composed(text), name), blank if last else "", self.spelling)
+            return Prefix(self._ids(composed(text), name), self._blank if last else "", self.spelling)
         # The whole words are cut as the model is used to; only the last word may go on.
         ids = self._ids(" ".join(words), name)
         ids_of_last = tokenizer.encode_word(last)
-        rest = blank + (last if UNK in ids_of_last else tokenizer.decode(ids_of_last))
+        rest = self._blank + (last if UNK in ids_of_last else tokenizer.decode(ids_of_last))
         for token in ids_of_last:
             # Of a long word, such as a sentence without blanks, only the last characters are in any tokens.
             if len(rest) <= _OPEN or UNK in ids_of_last:

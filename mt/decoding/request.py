@@ -10,6 +10,7 @@ from pydantic import Field
 
 from mt.common.options import Options, parse
 from mt.data.glossary import Glossary, glossaries_of
+from mt.data.tokenizer import Unit
 from mt.errors import UserError
 
 
@@ -40,8 +41,9 @@ class Request(NamedTuple):
     """Terms, each written where the attention reads its source."""
     tokens: tuple[int, ...] = ()
     """The ids that the translation begins with. A prefix of characters that is longer goes on behind them."""
-    ended: bool = False
-    """Whether a word ends with these ids."""
+    stream: Unit | None = None
+    """The unit in which it is written while its source arrives: no word goes on behind these ids then, and where more
+    is asked than has room so far, it waits. None: its source is there."""
 
 
 class Asked(TypedDict, total=False):

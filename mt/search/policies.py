@@ -85,8 +85,7 @@ def first(held: np.ndarray, begin: int) -> int:
 
 def common_beginning(drafts: Sequence[Sequence[int]]) -> int:
     """Returns how many tokens all drafts have in common from the beginning."""
-    different = [len({*tokens}) > 1 for tokens in zip(*drafts, strict=False)]
-    return first(np.array(different, bool), 0)
+    return first(np.array([len({*tokens}) > 1 for tokens in zip(*drafts, strict=False)], bool), 0)
 
 
 # Searches that extend a hypothesis. Which source positions a token needs is known before the token is.
@@ -250,9 +249,7 @@ class AgreeConfig(RedraftOptions):
 
     def certain(self, draft: Draft) -> int:
         drafts = [*draft.earlier[len(draft.earlier) + 1 - self.n :], draft.tokens]
-        if len(drafts) < self.n:
-            return draft.written
-        return min(common_beginning(drafts), draft.end) - self.hold
+        return min(common_beginning(drafts), draft.end) - self.hold if len(drafts) >= self.n else draft.written
 
 
 class RetranslateConfig(RedraftOptions):

@@ -16,7 +16,7 @@ from mt.common.terminal import Bar
 from mt.data.fields import Raw, Row
 from mt.data.tokenizer import EOS, Unit
 from mt.decoding.confidence import entropies_of
-from mt.decoding.delays import WrittenUnit, written_units
+from mt.decoding.delays import written_units
 from mt.decoding.lexical import SourceTerms, encoder_of
 from mt.decoding.modes import require_compatible
 from mt.decoding.network import refuse_long_rows
@@ -129,8 +129,7 @@ class RedraftedSession(Session):
         translator, search, unit = sessions[0].streaming
         sources = [session._source_so_far() for session in sessions]
         rows, texts = zip(*sources, strict=True)
-        ended = unit == "word"
-        requests = [session._request._replace(tokens=session._tokens, ended=ended) for session in sessions]
+        requests = [session._request._replace(tokens=session._tokens, stream=unit) for session in sessions]
         found = translator.decode(rows, search.drafting, texts=texts, requests=requests)
         for session, (best, *_) in zip(sessions, found, strict=True):
             session._consider(best)
@@ -155,7 +154,7 @@ class RedraftedSession(Session):
         self.translation = best
         # Whole words alone are written, and all where the source has ended.
         tokens = best.ids
-        words = self._words(tokens)
+        words = written_units(self.streaming.tokenizers.target, tokens, self.streaming.unit)
         allowed = search.writes(self._draft(best))
         # With how many tokens it is known that a word ends there. A last word without EOS may go on.
         known = [
@@ -178,16 +177,14 @@ class RedraftedSession(Session):
         translator = self.streaming.translator
         # Without the position of EOS, on which attention rests that has nowhere to go.
         positions = len(best.source_tokens) - translator.field.written
-        weights = best.windows.dense(positions)
         words = [len(row) for row in self._rows] if translator.field.written else None
         read = positions if words is None else sum(words)
         # What a position will be translated to is not known while it may become part of a term.
         if self._terms is not None and not self.finished:
             read = min(read, len(self._terms.certain))
-        closing = encoder_of(translator).spelling.closing
         return Draft(
             tokens=best.ids,
-            weights=weights,
+            weights=best.windows.dense(positions),
             log_probs=best.log_probs,
             stops=best.stops,
             written=len(self._tokens),
@@ -195,11 +192,8 @@ class RedraftedSession(Session):
             complete=self.finished,
             earlier=[*self._drafts],
             words=words,
-            closing=closing,
+            closing=encoder_of(translator).spelling.closing,
         )
-
-    def _words(self, tokens: Sequence[int]) -> list[WrittenUnit]:
-        return written_units(self.streaming.tokenizers.target, tokens, self.streaming.unit)
 
 
 # Sources that are there as a whole, translated as if they arrived: for the scores of policies that redraft.

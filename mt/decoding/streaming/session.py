@@ -222,9 +222,8 @@ def finish(sessions: Iterable[Session]) -> list[list[str]]:
     """Does `Session.finish` for several sessions in one batch. Raises UserError as `read`."""
     sessions = _listed(sessions)
     words_before = [len(session.words) for session in sessions]
-    rests = [(session, session._end()) for session in sessions]
     # A blank source has an empty translation.
-    rows = [(session, row) for session, row in rests if row is not None]
+    rows = [(session, row) for session in sessions if (row := session._end()) is not None]
     if rows:
         type(sessions[0])._advance(rows)
     return [session.words[count:] for session, count in zip(sessions, words_before, strict=True)]

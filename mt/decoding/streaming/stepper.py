@@ -102,10 +102,8 @@ class StreamState:
 
     def add_token(self, token: int, log_prob: float) -> None:
         """Adds the next token to the hypothesis."""
-        if self.terms is None:
-            self.written.append(Entry(token, len(self.tokens), log_prob))
-        else:
-            self.written += self.terms.add(token, log_prob, self.reads)
+        own = [Entry(token, len(self.tokens), log_prob)]
+        self.written += own if self.terms is None else self.terms.add(token, log_prob, self.reads)
         self.tokens.append(token)
         if token == EOS:
             self.end()

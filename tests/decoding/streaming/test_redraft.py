@@ -2,6 +2,7 @@
 
 import math
 import random
+import unicodedata
 from typing import Any
 
 import pytest
@@ -197,8 +198,27 @@ def test_a_translation_begins_as_asked(policy: str, setting, sentences) -> None:
             assert session.text.startswith(prefix.rstrip()) and session.text != free.text
 
 
-def asked(ours: Streaming, prefix: str) -> Request:
+@pytest.mark.parametrize("policy", ["alignatt-1", "agree-2", "wait-2", "retranslate"])
+def test_what_has_no_room_yet_waits_and_leaves_other_sessions_alone(policy: str, setting, sentences) -> None:
+    ours, search = setting({"name": "general"}, "bilstm"), POLICIES[policy]
+    source = sentences(1, least=6, most=7)[0]
+    (plain, other), prefix = (session_of(ours, search) for _ in range(2)), "tun das rein der die nie"
+    long = glossaries_of({source[0]: prefix}, 1)[0]
+    asks: list[dict[str, Any]] = [{"lexical": asked(ours, f"{prefix} ").lexical}, {"glossary": long}]
+    begun = [session_of(ours, search, **ask) for ask in asks]
+    for word in source:
+        read([*begun, plain], [word] * 3)
+        other.read(word)
+    finish([*begun, plain, other])
+    assert begun[0].text.startswith(f"{prefix} ") and (plain.words, plain.delays) == (other.words, other.delays)
+    # At the end the limit holds, as where a hypothesis is extended.
+    session = session_of(ours, search, lexical=asked(ours, prefix).lexical)
+    session.read(source[0])
+    session.finish()
+    assert session.cut and prefix.startswith(session.text[:4])
 
+
+def asked(ours: Streaming, prefix: str) -> Request:
     return Request("a source", LexicalConstraints(prefix=prefix))
 
 
@@ -206,7 +226,7 @@ def asked(ours: Streaming, prefix: str) -> Request:
 def test_characters(policy: str, setting, characters, offline) -> None:
     """Of sources without blanks, too."""
     ours = setting({"name": "general"}, "bilstm", unit="char", tokenizers=characters)
-    for text in ("dasnein", "tun das"):
+    for text in ("dasnein", "tun das", "t\u00fcn d\u00e9s"):
         session = session_of(ours, POLICIES[policy])
         whole = session_of(ours, POLICIES[policy])
         for character in text:
@@ -216,6 +236,11 @@ def test_characters(policy: str, setting, characters, offline) -> None:
         whole.finish()
         assert session.text == whole.text == "".join(session.words) and session.delays == whole.delays
         (hypothesis,) = offline(ours, [[text]], BeamConfig(**BEAM))
+        parted = session_of(ours, POLICIES[policy])
+        parted.read(unicodedata.normalize("NFD", text[:3]))
+        parted.read(unicodedata.normalize("NFD", text[3:]))
+        parted.finish()
+        assert (parted.text, parted.delays) == (session.text, session.delays)
         if policy == "retranslate":
             assert session.text == ours.tokenizers.target.decode(hypothesis.tokens)
 
