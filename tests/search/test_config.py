@@ -1,5 +1,4 @@
 import pytest
-import torch
 
 from mt.search.config import (
     SEARCHES,
@@ -7,11 +6,9 @@ from mt.search.config import (
     GreedyConfig,
     OnlineConfig,
     WaitKConfig,
-    decode,
     revised_search,
 )
 from mt.search.options import MAX_LENGTH
-from tests.search.searches import beam, greedy, stepper
 
 
 @pytest.mark.parametrize("name", SEARCHES)
@@ -32,19 +29,3 @@ def test_revised_keeps_what_the_new_search_has():
     assert revised_search(OnlineConfig(), {"name": "beam", "beam_size": 7}) == BeamConfig(beam_size=7)
     assert revised_search(config, {"name": "wait_k", "k": 5}) == WaitKConfig(k=5, max_length=30)
     assert revised_search(WaitKConfig(k=5), {"name": "greedy"}) == GreedyConfig()
-
-
-def test_decode_is_the_search_that_was_named(make_toy):
-    toy = make_toy(3, 7, seed=9)
-    sources = [3, 1, 2]
-    longest = torch.tensor([8, 4, 6])
-    common = {"max_ratio": 2.0, "max_extra": 2}
-
-    def tokens(actual) -> list[list[tuple[int, ...]]]:
-        return [[h.tokens for h in hypotheses] for hypotheses in actual]
-
-    expected = [[h.tokens] for h in greedy(toy, toy.memory(), 3, max_lengths=longest)]
-    assert tokens(decode(GreedyConfig(**common), stepper(toy, toy.memory(), 3), sources)) == expected
-    config = BeamConfig(beam_size=4, length_penalty=1.0, n_best=2, **common)
-    expected = beam(toy, toy.memory(), 3, beam_size=4, max_lengths=longest, length_penalty=1.0, n_best=2)
-    assert tokens(decode(config, stepper(toy, toy.memory(), 3), sources)) == tokens(expected)

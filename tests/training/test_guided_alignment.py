@@ -197,7 +197,6 @@ def test_pairs_without_links_cost_nothing(guided: Guided) -> None:
             lambda lines: ["0-0", "0-9", *lines[2:]],
             r"line 2: the link 0-9 joins a word .* how their aligner parts words: no dataset\.link_words has as many",
         ),
-        (lambda lines: ["0-0", f"0-{'9' * 5000}", *lines[2:]], r"line 2: '0-9+\.\.\. is not a link; write i-j"),
         (lambda lines: None, r"\.pharaoh is no file: give one in Pharaoh format"),
     ],
 )

@@ -106,6 +106,3 @@ def test_a_death_at_any_moment_of_saving_changes_nothing(before, end, averaged, 
         assert left(folder) == expected, f"died at call {number} of {total}"
         shutil.rmtree(folder)
     assert unsaved == (0 if before else 5)  # before the first checkpoint has its name
-
-
-# Between a line of the log, a picture or a text, and the next checkpoint.
