@@ -57,11 +57,13 @@ def test_of_150_tokens_a_beam_s_score_is_the_forced_one(attention: str, copy: bo
 
 
 def test_an_alignment_s_score_is_the_likelihood_of_a_long_target(trained: Path) -> None:
+    """And that of a shorter one in the same batch."""
     translator = mt.load(trained, device="cpu")
-    source, target = "two dogs find bridges", "zwei Hunde finden Brücken " * 40
-    [text] = likelihoods(translator, [source], [target], length_penalty=0)
-    assert len(text.tokens) == 161
-    assert translator.align(source, target).score == pytest.approx(text.log_prob, abs=1e-9)
+    sources, targets = ["two dogs find bridges", "birds"], ["zwei Hunde finden Brücken " * 40, "Hunde finden"]
+    texts = likelihoods(translator, sources, targets, length_penalty=0)
+    assert [len(text.tokens) for text in texts] == [161, 3]
+    scores = [aligned.score for aligned in translator.align(sources, targets)]
+    assert scores == pytest.approx([text.log_prob for text in texts], abs=1e-9)
 
 
 # Scores of hypotheses with penalties of their attention, computed again from what a translation says of itself.
