@@ -72,7 +72,7 @@ class Interpreter:
         return words
 
 
-def translated(lines: Iterable[str], interpreter: Interpreter) -> Iterator[dict[str, Any]]:
+def translated(lines: Iterable[str | bytes], interpreter: Interpreter) -> Iterator[dict[str, Any]]:
     """Yields a line out for each line in, and at the end one for what is left. A line goes out when its own time and
     that of the one before have come, and it has been translated. Raises UserError for a line that is none of
     SimulStreaming."""
@@ -93,7 +93,7 @@ def translated(lines: Iterable[str], interpreter: Interpreter) -> Iterator[dict[
         yield answer | {"unconfirmed_text": unconfirmed, "is_final": line.is_final}
 
 
-def _line(plain: str, number: int) -> Line:
+def _line(plain: str | bytes, number: int) -> Line:
     try:
         return Line.model_validate_json(plain)
     except ValidationError as error:
@@ -107,7 +107,7 @@ def main() -> None:
     options = parser_of(__doc__).parse_args()
     with reported_in_flags():
         interpreter = Interpreter(opened(options).begin)
-        for answer in translated(sys.stdin, interpreter):
+        for answer in translated(sys.stdin.buffer, interpreter):
             print(json.dumps(answer, ensure_ascii=False), flush=True)
 
 

@@ -1,13 +1,15 @@
 """SimulStreaming's JSON lines: what is written stays, a word that goes on is not believed, a bad line is refused."""
 
+import io
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import mt
-from examples.simulstreaming_pipe import Interpreter, translated
+from examples.simulstreaming_pipe import Interpreter, main, translated
 from examples.streaming import opened, parser_of
 from mt.errors import UserError
 
@@ -94,6 +96,18 @@ def test_other_lines_are_refused(line: str, fault: str, interpreter: Interpreter
     assert next(answers)["is_final"] is False
     with pytest.raises(UserError, match=rf"^standard input, line 2 is no line of SimulStreaming \({fault}.*\): send"):
         next(answers)
+
+
+def test_what_is_no_utf8_is_refused_in_any_locale(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
+) -> None:
+    began = SimpleNamespace(begin=lambda: SimpleNamespace(source_read=0))
+    monkeypatch.setattr("examples.simulstreaming_pipe.opened", lambda _: began)
+    monkeypatch.setattr("sys.argv", ["pipe", "run"])
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"text": "\xff"}\n'), "utf-8"))
+    with pytest.raises(SystemExit):
+        main()
+    assert capfd.readouterr().err.startswith("error: standard input, line 1 is no line of SimulStreaming (Invalid JSON")
 
 
 def test_options_choose_the_policy(trained: Path, translator: mt.Translator) -> None:
