@@ -100,12 +100,6 @@ class State:
         return [*self._asked.phrases.following(self._phrases), *([] if self.lacking else [EOS])]
 
     @property
-    def free(self) -> bool:
-        """Whether nothing more is asked of the hypothesis."""
-        asked = self._asked
-        return asked.avoided is None and asked.phrases is None and self.options is None and not len(self.forbidden)
-
-    @property
     def lacking(self) -> int:
         """How many tokens it lacks of its phrases, one after another; 0 where the hypothesis may end."""
         return 0 if self._asked.phrases is None else self._asked.phrases.needed(self._phrases)[0]
@@ -183,7 +177,7 @@ class ConstraintProcessor(Processor):
 
     def follow(self, parents: Sequence[int], tokens: Sequence[int]) -> None:
         pairs = [(self._states[parent], token) for parent, token in zip(parents, tokens, strict=True)]
-        self._states = [None if state is None or state.free else state.after(token) for state, token in pairs]
+        self._states = [None if state is None else state.after(token) for state, token in pairs]
         self._room = [self._room[parent] - 1 for parent in parents]
 
 
