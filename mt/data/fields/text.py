@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import functools
-import unicodedata
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
@@ -90,7 +89,7 @@ class ArrivingText(Arriving):
             if not isinstance(text, str):
                 raise UserError(f"this model reads text, not {type(text).__name__}: give it words")
             require_writable(text, "the text")
-            parts += text.split() if self._unit == "word" else unicodedata.normalize("NFC", text)
+            parts += text.split() if self._unit == "word" else text
         return parts
 
     def row(self, part: str) -> list[int]:

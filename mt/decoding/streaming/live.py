@@ -9,7 +9,6 @@ import os
 import re
 import select
 import sys
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
@@ -44,7 +43,7 @@ def arrivals(chunks: Iterable[bytes], name: str, unit: Unit) -> Iterator[str | N
     blank = True  # whether nothing of the line has come
     for text in _decoded(chunks, name):
         if unit == "char":
-            yield from unicodedata.normalize("NFC", text.removesuffix("\n"))
+            yield from text.removesuffix("\n")
         else:
             *words, rest = re.split(r"\s", rest + text)
             for word in words:
