@@ -239,13 +239,17 @@ class Translator:
         limit = self.config.dataset.cleaning.max_evaluation_length
         for number, text in enumerate(texts, start=first_number):
             # A text of few characters cannot have many words; most need no counting.
-            if len(text) > limit and (words := count_words(text)) > limit:
-                between_blanks = len(text.split())
-                size = f"{words} words"
-                if between_blanks <= limit:  # few blanks: long runs count as several, and so do ideographs
-                    runs = "one word" if between_blanks == 1 else f"{between_blanks} words"
-                    size = f"{runs} of {len(text)} characters in all, as long as {words} words"
-                raise UserError(
-                    f"{name} {number} has {size}, and at most {limit} are read at once: split it into sentences, one a "
-                    "line"
-                )
+            if len(text) > limit:
+                _require_few_words(text, limit, f"{name} {number}")
+
+
+def _require_few_words(text: str, limit: int, name: str) -> None:
+    words = count_words(text)
+    if words <= limit:
+        return
+    between_blanks = len(text.split())
+    size = f"{words} words"
+    if between_blanks <= limit:  # few blanks: long runs count as several, and so do ideographs
+        runs = "one word" if between_blanks == 1 else f"{between_blanks} words"
+        size = f"{runs} of {len(text)} characters in all, as long as {words} words"
+    raise UserError(f"{name} has {size}, and at most {limit} are read at once: split it into sentences, one a line")

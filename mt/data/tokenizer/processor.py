@@ -19,7 +19,7 @@ import sentencepiece
 from sentencepiece import sentencepiece_model_pb2, sentencepiece_pb2
 
 from mt.data.arrow import numbers
-from mt.data.placeholders import RESERVED, SAFE, SYMBOLS, SYNTAX, placeholders_of
+from mt.data.placeholders import RESERVED, SAFE, SYMBOLS, SYNTAX, Placeholders, placeholders_of
 from mt.data.words import LinkUnit, runs, units_of_characters
 from mt.step import BOS, EOS, PAD, UNK
 from mt.text_io import composed, normalize
@@ -149,15 +149,18 @@ class Tokenizer:
         mark = SPACE if self.of_words else ""
         self.placeholders = sum(processor.piece_to_id(mark + symbol) != UNK for symbol in SYMBOLS)
         """Symbols of the vocabulary for placeholders: see `mt.data.placeholders`."""
-        symbols = ModelProto.FromString(model).trainer_spec.user_defined_symbols if self.placeholders else ()
-        names = tuple(name.removeprefix(SYNTAX) for name in symbols if name.startswith(SYNTAX))
-        self.found = placeholders_of(names or SAFE)
-        """The syntaxes of placeholders with which the vocabulary was learnt."""
         self.marks_beginnings = not (self.of_words or self._with_suffixes)
         """Whether a piece that begins a word starts with `▁`, and any other goes on with the word before."""
 
     def __len__(self) -> int:
         return self._processor.get_piece_size()
+
+    @functools.cached_property
+    def found(self) -> Placeholders:
+        """The syntaxes of placeholders with which the vocabulary was learnt."""
+        symbols = ModelProto.FromString(self.model).trainer_spec.user_defined_symbols if self.placeholders else ()
+        names = tuple(name.removeprefix(SYNTAX) for name in symbols if name.startswith(SYNTAX))
+        return placeholders_of(names or SAFE)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Returns the ids of each text: the ids of its words one after another, and EOS; of a blank text EOS alone."""
