@@ -44,6 +44,8 @@ def test_sentences_of_a_block_are_translated_one_by_one(translator: Translator) 
     asked = [("a bc", (1, 2), "xyz"), ("", None, "q"), ("d", (0, 0), "uv")]
     whole = joined([(Linked(text, [link] if link else []), Sentence(source, " ")) for text, link, source in asked])
     assert whole == Linked("a bc d", [(1, 2), (6, 5)], [])
+    marked = joined([(Linked(text, [], [(0, 1)]), Sentence(source, " ")) for text, _, source in asked if text])
+    assert marked.unsure == [(0, 1), (5, 6)]
 
 
 @pytest.mark.parametrize("form", ["html", "text"])

@@ -114,3 +114,9 @@ def test_what_waits_comes_with_the_token_that_ends_that_and_what_is_not_known_is
     assert late.delays is not None and late.delays.tolist() == [1, 4, 4, 4, 5]
     assert text(streamed(own, terms, WaitKConfig(k=1)).tokens) == " A b c A"
     assert TermStream(terms).known == LENGTH
+
+
+def test_half_of_an_attention_reads_no_term() -> None:
+    stream = TermStream(source(SourceTerm((ONE,)), owners=[0, NO_TERM]))
+    assert stream.reads(np.array([0.5, 0.5]), None, None) == [NO_TERM]
+    assert stream.reads(np.array([0.625, 0.375]), None, None) == [0]

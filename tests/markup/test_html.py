@@ -294,3 +294,7 @@ def test_no_pair_is_emptied_over_any_links(words: int, written: int, data: st.Da
     result = translated(" ".join(texts), given(" ".join(f"v{j}" for j in range(written)), links))
     outside = re.sub("<([bi])>.*?</\\1>", "", result)
     assert not re.search("<[bi]></[bi]>", result) or not outside.strip(), result
+
+
+def test_a_symbol_that_the_source_lacks_is_left_out_with_its_blank() -> None:
+    assert translated("<b>one</b> two", given(f"eins {chr(FIRST)} zwei", "0-0 1-2"), symbols=1) == "<b>eins</b> zwei"

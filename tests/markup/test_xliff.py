@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given as cases, strategies as st
 
 from mt.errors import UserError
+from mt.markup.segments import ELEMENT, Event, partners_of
 from mt.markup.words import Linked
 from tests.marks import examples
 from tests.markup.linked import given, identity, reverse, translated
@@ -241,3 +242,9 @@ def test_any_translation_is_xml_with_all_codes(
 
 
 SIDES = [f"{{urn:oasis:names:tc:xliff:document:1.2}}{name}" for name in ("source", "target")]
+
+
+def test_tags_within_an_element_have_their_partners_within_it() -> None:
+    names = ["b", f"{ELEMENT}g", "b", f"{ELEMENT}g", "b"]
+    events = [Event("start" if place < 2 else "end", "", name) for place, name in enumerate(names)]
+    assert partners_of(events) == {0: 4, 4: 0, 1: 3, 3: 1}
