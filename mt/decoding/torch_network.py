@@ -113,7 +113,7 @@ class TorchNetwork:
     @contextlib.contextmanager
     def encoded(self, rows: Sequence[Row], search: SearchConfig) -> Iterator[EncodedBatch]:
         # The search decides on precision and on hard or soft attention.
-        model = as_searched(self._search_model, search) if search.extends else self._search_model
+        model = as_searched(self._search_model, search)
         hard = reads_hard(search, model)
         precision = "fp32" if search.extends else self.precision
         source, mask = (part.to(self.device) for part in self.field.collate([np.asarray(row) for row in rows]))
