@@ -53,8 +53,10 @@ class Reading:
     ends: bool
 
     def size(self, item: tuple[Session, Any, str]) -> int:
-        """Returns how many parts there are to read."""
-        return len(item[1])
+        """Returns how many parts there are to read. Raises UserError where they are too long for the model."""
+        session, part, _ = item
+        session.require_room(part)
+        return len(part)
 
     def do(self, items: Sequence[tuple[Session, Any, str]]) -> Sequence[list[str] | Exception]:
         """Returns the words that are certain. A session that fails is not read again, and fails those beside it."""

@@ -9,7 +9,9 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from mt import Translator
+from mt.errors import UserError
 from mt.serve.limits import Limits
+from mt.serve.streams import Reading
 from tests.serve.clients import Client
 
 TEXT = "the big cats find two streets"
@@ -172,6 +174,13 @@ def test_frames_that_are_none_end_the_stream_alone(streaming: Client):
             assert closed.value.rcvd is not None and closed.value.rcvd.code == code, frame[:9]
     with opened(streaming) as connection:
         assert asked(connection, {"words": "two"})["read"] == 1
+
+
+def test_a_source_that_is_too_long_is_refused_before_others_read_beside_it(hard: Translator, monkeypatch):
+    monkeypatch.setattr(hard.model, "max_source_length", 9)
+    with pytest.raises(UserError, match=r"^a source of \d+ tokens, its end included, is longer than the 9"):
+        Reading(hard.streaming_search(), ends=False).size((hard.stream(), f"{TEXT} {TEXT}", ""))
+    assert Reading(hard.streaming_search(), ends=False).size((hard.stream(), "two", "")) == 3
 
 
 def test_there_are_as_many_streams_as_the_server_takes(streaming: Client):

@@ -168,6 +168,13 @@ class Session(ABC):
             self._terms.end()
         return row
 
+    def require_room(self, text: str) -> None:
+        """Raises UserError where these words are too long for the model, behind those that it has read. Sessions that
+        read beside it need not fail then."""
+        if self.streaming.field.written and self.streaming.model.max_source_length is not None:
+            tokenizer = self.streaming.tokenizers.source
+            self._refuse_many(sum(len(tokenizer.encode_word(word)) for word in text.split()))
+
     def _refuse_many(self, count: int) -> None:
         """Raises UserError where so many more positions, and the end, are too long for the model."""
         model = self.streaming.model

@@ -257,6 +257,8 @@ def test_a_source_longer_than_the_model_can_read(setting) -> None:
     session = ExtendedSession(ours)
     for _ in range(8):
         session.read("n")
+    with pytest.raises(UserError, match=r"^a source of 10 tokens, its end included, is longer"):
+        session.require_room(" n ")
     with pytest.raises(UserError) as refusal:
         session.read("n")
     assert str(refusal.value) == (
