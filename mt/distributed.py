@@ -98,12 +98,15 @@ class ProcessGroup:
     @collective()
     def all_reduce(self, numbers: Tensor) -> Tensor:
         """Sums a tensor on the CPU over all processes, in place."""
-        dist.all_reduce(numbers)
+        if self.size > 1:
+            dist.all_reduce(numbers)
         return numbers
 
     @collective()
     def maximum(self, number: int) -> int:
         """Returns the largest of the numbers of all processes."""
+        if self.size == 1:
+            return number
         largest = torch.tensor(number)
         dist.all_reduce(largest, dist.ReduceOp.MAX)
         return int(largest)
@@ -112,6 +115,8 @@ class ProcessGroup:
     def data_parallel(self, module: nn.Module) -> nn.Module:
         """Wraps a module: the backward pass averages its gradients over all processes. Its parameters and buffers begin
         as in process 0."""
+        if self.size == 1:
+            return module
         # Some models have unused parameters. While torch looks for them, its buckets stay as they are. So a resumed run
         # adds up in the same order as one that was not stopped.
         return DistributedDataParallel(module, find_unused_parameters=True)
@@ -123,9 +128,9 @@ class ProcessGroup:
             dist.broadcast(tensor, src=0)
 
     def device(self, name: str) -> torch.device:
-        """Chooses the device of each of several processes: as `choose` does, or a GPU for each. Raises UserError where
-        there are too few."""
-        if name == "cpu" or (name == "auto" and not torch.cuda.is_available()):
+        """Chooses the device: as `choose` does, or where several processes share a machine a GPU for each. Raises
+        UserError where there are too few."""
+        if self.size == 1 or name == "cpu" or (name == "auto" and not torch.cuda.is_available()):
             return choose(name)
         if name not in ("auto", "cuda"):
             raise UserError(
@@ -153,6 +158,8 @@ class ProcessGroup:
 
     def require_shared(self, folder: Path) -> None:
         """Raises UserError where another process does not see the files of process 0 in a folder."""
+        if self.size == 1:
+            return
         # Each process looks for a file by its path of the folder, which may begin elsewhere.
         probe = folder / f".seen-{self.decided_by_first(lambda: secrets.token_hex(8))}"
         self.decided_by_first(lambda: write_text(probe, []))

@@ -66,8 +66,7 @@ def _open_run(composed: Mapping[str, Any], overrides: Sequence[str], folder: Pat
     plain = {key: value for key, value in composed.items() if key not in ("folder", "resume", "corpora")}
     resumed = composed["resume"]
     corpora = Path(str(composed["corpora"]))
-    if processes.size > 1:
-        processes.require_shared(corpora)
+    processes.require_shared(corpora)
     # A run that is resumed has its own configuration, but for what may change on the way.
     if resumed not in (None, AUTO):
         run_folder = run_of(Path(str(resumed)))

@@ -202,8 +202,10 @@ def _linked(config: Config) -> DatasetConfig:
             f"training.guided_alignment={training.guided_alignment} and dataset.links={links} name different links of "
             "the training pairs: leave out one of them"
         )
-    links = links or training.guided_alignment
-    dataset = parse(config.dataset.model_dump(mode="json") | {"links": links}, DatasetConfig, "dataset")
+    dataset = config.dataset
+    if links is None:
+        links = training.guided_alignment
+        dataset = parse(dataset.model_dump(mode="json") | {"links": links}, DatasetConfig, "dataset")
     if not training.guided_alignment_weight:
         raise UserError(
             "training.guided_alignment_weight=0 leaves links without a use: raise it, or leave the links out"

@@ -51,7 +51,7 @@ class Document:
 def translate_documents(
     translator: "Translator",
     documents: Sequence[Raw],
-    format: str | None,
+    format: str,
     search: SearchConfig | None,
     requests: Sequence[Request] | None = None,
     *,
@@ -66,8 +66,6 @@ def translate_documents(
     syntaxes of placeholders that are kept whole; None: as in training. unsure: what becomes of words that are probably
     wrong; a sentence that is left out stays as it is.
     """
-    if format is None:
-        raise UserError("placeholders are about documents: give a format, too (html, xliff or text)")
     markup.require_format(format)
     if not translator.field.written:
         raise UserError(f"format={format} is of text, and this model reads {translator.config.dataset.field.name}")

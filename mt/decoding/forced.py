@@ -65,8 +65,7 @@ def forced_rows(
     fit the model, or a source is too long.
     """
     require_compatible(search, network.model)
-    if network.max_source_length is not None:
-        refuse_long_rows(network, network.field, rows, range(len(rows)))
+    refuse_long_rows(network, network.field, rows, range(len(rows)))
     pairs = [(np.asarray(row), np.array(target)) for row, target in zip(rows, targets, strict=True)]
     batches = forced_batches(
         network,

@@ -84,10 +84,11 @@ class DecodedBatch(NamedTuple):
 
 
 def refuse_long_rows(network: Network, field: Field, rows: Sequence[Row], indices: Sequence[int]) -> None:
-    """Raises UserError where a source is too long for a model with `max_source_length`. indices: the numbers of the
-    sources, from 0, for the sentence."""
+    """Raises UserError where a source is too long for the model. indices: the numbers of the sources, from 0, for the
+    sentence."""
     limit = network.max_source_length
-    assert limit is not None
+    if limit is None or not rows:
+        return
     # The encoder may leave fewer positions than the source has.
     lengths = network.encoded_lengths([field.length(row) for row in rows])
     for length, index in zip(lengths, indices, strict=True):

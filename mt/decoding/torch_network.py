@@ -102,10 +102,10 @@ class TorchNetwork:
         whole = fixed_order(lengths, max_tokens=search.batch_tokens)
         counts = [-(-len(batch) // max(1, MAX_LOGITS // int(logits[batch].max()))) for batch in whole]
         smaller = [part for batch, count in zip(whole, counts, strict=True) for part in np.array_split(batch, count)]
-        return smaller if self.processes.size == 1 else list(self.processes.share(smaller))
+        return list(self.processes.share(smaller))
 
     def merged(self, share: list[BatchHypotheses]) -> list[BatchHypotheses]:
-        return share if self.processes.size == 1 else self.processes.merged(share)
+        return self.processes.merged(share)
 
     def in_torch(self) -> "TorchNetwork":
         return self
@@ -121,7 +121,7 @@ class TorchNetwork:
         with evaluation_mode(model), torch.no_grad(), autocast(self.device, precision):
             # The sources, read whole; by wait-k each step sees a part of them.
             memory = _memory(model, source, mask, precision)
-            if search.extends and (k := wait_k_of(search, model)) is not None:
+            if (k := wait_k_of(search, model)) is not None:
                 memory = online_model(model).wait(memory, k)
             # On a GPU a step is recorded once and replayed, if its operations do not depend on computed values.
             state = model.init_state(memory, hard=hard)

@@ -89,12 +89,14 @@ class Translator:
         """
         sources, alone = as_list(texts)
         requests = requests_of(names_of(sources), alone=alone, **asked) if asked else None
-        if format is not None or placeholders is not None:
+        if format is not None:
             from mt.decoding.documents import translate_documents  # Not above: most texts have no tags.
 
             names = ["the text"] if alone else None
             options: Any = {"names": names, "placeholders": placeholders, "progress": progress}
             best: Any = translate_documents(self, sources, format, search, requests, **options)
+        elif placeholders is not None:
+            raise UserError("placeholders are about documents: give a format, too (html, xliff or text)")
         else:
             rows = self.encoded(sources)
             best = [
@@ -160,8 +162,7 @@ class Translator:
         results = [[Translation("", 0.0, (), (), EMPTY)] for _ in sources]
         indices = [i for i, row in enumerate(sources) if not self.field.blank(row)]
         rows = [sources[i] for i in indices]
-        if self.network.max_source_length is not None:
-            refuse_long_rows(self.network, self.field, rows, indices)
+        refuse_long_rows(self.network, self.field, rows, indices)
         if requests is not None or getattr(search, "utility", None) is not None:
             from mt.decoding.lexical import parts_of  # Not above: a plain search has none.
 

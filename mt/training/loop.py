@@ -291,7 +291,7 @@ def updates(
     options = config.training
     scale = progress.loss_scale = progress.loss_scale or (LossScale() if config.precision == "fp16" else None)
     scaler = scaler_of(scale, next(model.parameters()).device)
-    backward = backward_pass(BatchLoss(model, config), config, processes, scaler)
+    backward = backward_pass(processes.data_parallel(BatchLoss(model, config)), config, processes, scaler)
     while progress.epoch <= options.epochs:
         groups = epoch_groups(training, config, progress.epoch, transforms)
         # A resumed run skips the updates that it has made in this epoch.
@@ -336,7 +336,7 @@ def backward_pass(
     # Random numbers that are drawn on the host, as in the augmentation of sound, would repeat in every replay.
     draws = config.training.wait_k is not None or config.frontend.name == "logmel"
     if processes.size > 1:
-        return partial(_synchronized_passes, processes.data_parallel(batch_loss), scaler)
+        return partial(_synchronized_passes, batch_loss, scaler)
     if device.type == "cuda" and not draws:
         return RecordedPasses(batch_loss, device, scaler)
     return partial(_passes, batch_loss, scaler)

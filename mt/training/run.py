@@ -79,6 +79,8 @@ def require_work(config: Config, training: Training, processes: ProcessGroup) ->
 
 def require_alike(config: Config, corpus: Corpus, processes: ProcessGroup) -> None:
     """Raises UserError where processes that are to train together have not the same configuration, corpus or code."""
+    if processes.size == 1:
+        return
     facts = {"the code of mt": code_digest(), "the corpus": corpus.meta["fingerprint"]}
     processes.require_alike(facts | dict(flat(config.model_dump(mode="json"))))
 

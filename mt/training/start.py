@@ -13,7 +13,7 @@ from mt.common.input_files import read_json
 from mt.config import Config
 from mt.data.corpus import Corpus, sources
 from mt.decoding.modes import require_compatible
-from mt.device import choose, reset_peak_memory
+from mt.device import reset_peak_memory
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError
 from mt.kernels.threads import keep_programs
@@ -105,11 +105,10 @@ def begin(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup 
     """
     # The checks that need no model.
     require_work(config, corpus.training, processes)
-    if processes.size > 1:
-        require_alike(config, corpus, processes)
+    require_alike(config, corpus, processes)
     # The model, its weights drawn from the seed alone, then fitted to the data or taken from elsewhere.
     keep_programs(convolutions=FRONTENDS[config.frontend.name].convolutional)
-    device = choose(config.device) if processes.size == 1 else processes.device(config.device)
+    device = processes.device(config.device)
     reset_peak_memory(device)
     torch.manual_seed(config.seed)
     model = Seq2Seq(config, *corpus.tokenizers.sizes).to(device)
@@ -117,8 +116,7 @@ def begin(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup 
     config = with_limits(config, corpus, model)
     model.frontend.fit(sources(corpus.training))
     if config.init_from is None:
-        named = any(path for option, path in config.embedding if option.startswith("pretrained"))
-        notes = [*load_pretrained(model, corpus.tokenizers, config)] if named else []
+        notes = [*load_pretrained(model, corpus.tokenizers, config)]
         initialisation: str | None = checkpoint.digest(model)
     else:
         notes = [initialise(model, corpus.tokenizers, config)]
@@ -127,8 +125,7 @@ def begin(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup 
         notes.append(freeze(model, config.training.freeze))
     # The folder, which all processes must see and no other may have.
     processes.decided_by_first(lambda: folder.mkdir(parents=True, exist_ok=True))
-    if processes.size > 1:
-        processes.require_shared(folder)
+    processes.require_shared(folder)
     lock = lock_run(folder, processes)
     if processes.decided_by_first(lambda: checkpoint.newest(folder)) is not None:
         lock.close()
@@ -151,8 +148,7 @@ def resume(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup
     half-finished save of a killed process is mended. Raises UserError where another process has the run, or a file is
     damaged, or of another format or corpus.
     """
-    if processes.size > 1:
-        require_alike(config, corpus, processes)
+    require_alike(config, corpus, processes)
     require_format(folder)
     with lock_run(folder, processes) as lock:
         # A half-finished save is mended first, so that the newest checkpoint is a whole one.
@@ -173,7 +169,7 @@ def resume(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup
         # The model on its device, then the state of training: moments, averages, progress, random generators.
         config = with_limits(config, corpus, model)
         keep_programs(convolutions=FRONTENDS[config.frontend.name].convolutional)
-        model = model.to(choose(config.device) if processes.size == 1 else processes.device(config.device))
+        model = model.to(processes.device(config.device))
         if config.training.freeze:
             freeze(model, config.training.freeze)
         optimizer = build_optimizer(config.optimizer, model)

@@ -219,8 +219,7 @@ def simulated(
     require_compatible(search, translator.model)
     given: Sequence[Any] = texts or [None] * len(rows)
     asked: Sequence[Any] = requests or [None] * len(rows)
-    if translator.network.max_source_length is not None:
-        refuse_long_rows(translator.network, translator.field, rows, range(len(rows)))
+    refuse_long_rows(translator.network, translator.field, rows, range(len(rows)))
     results: list[list[Translation]] = []
     with Bar("decoding", len(rows), "sentences", leave=False, shown=progress) as bar:
         for begin in range(0, len(rows), TOGETHER):
