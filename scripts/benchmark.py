@@ -5,9 +5,7 @@
     python scripts/benchmark.py online      softmax, hard monotonic attention and MoChA over the length of a sentence
     python scripts/benchmark.py stream      a word of a stream after many words: its delay, and what is kept;
                                             with --run RUN --audio FILE the real-time factor of a stream of sound
-    python scripts/benchmark.py steering    translations of which something is asked, beside free ones, of a run
     python scripts/benchmark.py serve       mt serve under load, beside a plain FastAPI handler
-    python scripts/benchmark.py keys        from a key to the new translation, typed into mt serve (Linux)
 
 Each has options of its own: see `python scripts/benchmark.py train --help`. OMP_NUM_THREADS sets the threads.
 """

@@ -5,7 +5,6 @@ a compiled loop computes each where it is used, in both passes. Elsewhere PyTorc
 more in the backward pass. First stands the function, then the blocks, then the loops.
 """
 
-from collections.abc import Iterator
 from functools import cache, partial
 from typing import no_type_check
 
@@ -14,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
+from torch.utils.checkpoint import checkpoint
 
 from mt.kernels.compiled import ANY_ORDER, Loop, arrays, compiled, rational_tanh
 from mt.kernels.precision import result_dtype
@@ -47,55 +47,29 @@ def additive_energy(
     dtype = result_dtype(queries, keys, direction)
     arguments = queries.to(dtype), keys.to(dtype), direction.to(dtype)
     kernels = additive_kernels() if queries.device.type == "cpu" and dtype == torch.float32 else None
-    energy = CompiledAdditive.apply(*arguments, *kernels) if kernels else Blockwise.apply(*arguments)
+    energy = CompiledAdditive.apply(*arguments, *kernels) if kernels else in_blocks(*arguments)
     return energy.to(queries.dtype)
 
 
-class Blockwise(Function):
-    """`additive_energy` of tensors of one dtype, a block of hidden units at a time, on any device."""
-
-    @staticmethod
-    def forward(ctx, queries: Tensor, keys: Tensor, direction: Tensor) -> Tensor:
-        ctx.save_for_backward(queries, keys, direction)
-        energy = queries.new_empty(*queries.shape[:2], keys.shape[1])
-        with torch.autocast(queries.device.type, enabled=False):
-            for sentences, steps in _blocks(queries, keys):
-                energy[sentences, steps] = _tanh(queries[sentences, steps], keys[sentences]) @ direction
-        return energy
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad_energy: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        queries, keys, direction = ctx.saved_tensors
-        grad_queries = torch.empty_like(queries)
-        grad_keys = torch.zeros_like(keys)
-        grad_direction = torch.zeros_like(direction)
-        with torch.autocast(queries.device.type, enabled=False):
-            for sentences, steps in _blocks(queries, keys):
-                grad = grad_energy[sentences, steps]
-                tanh = _tanh(queries[sentences, steps], keys[sentences])
-                grad_direction += grad.reshape(-1) @ tanh.flatten(0, 2)
-                # The derivative is 1 - tanh^2. Here it has the other sign, which the result corrects.
-                slope = tanh.square_().sub_(1).mul_(grad[..., None])
-                grad_queries[sentences, steps] = slope.sum(2)
-                grad_keys[sentences] += slope.sum(1)
-        return -direction * grad_queries, -direction * grad_keys, grad_direction
-
-
-def _tanh(queries: Tensor, keys: Tensor) -> Tensor:
-    """Returns tanh(q + k), [B, T, S, H]. queries: [B, T, H]; keys: [B, S, H]."""
-    return (queries[:, :, None] + keys[:, None]).tanh_()
-
-
-def _blocks(queries: Tensor, keys: Tensor) -> Iterator[tuple[slice, slice]]:
-    """Yields the sentences and steps of each block: sentences with all their steps, or a few steps of one."""
-    batch, steps, hidden = queries.shape
+def in_blocks(queries: Tensor, keys: Tensor, direction: Tensor) -> Tensor:
+    """Computes `additive_energy` of tensors of one dtype, on any device, a block of hidden units at a time. For the
+    gradient each block is computed again."""
+    # A block has sentences with all their steps, or a few steps of one.
+    _, steps, hidden = queries.shape
     largest = CACHED * torch.get_num_threads() if queries.device.type == "cpu" else LARGE
     lines = max(1, largest // max(1, keys.shape[1] * hidden))
     sentences = max(1, lines // max(1, steps))
-    for sentence in range(0, batch, sentences):
-        for step in range(0, steps, lines):
-            yield slice(sentence, sentence + sentences), slice(step, step + lines)
+    # No block draws random numbers, whose state could not be read while a GPU's steps are recorded.
+    again = partial(checkpoint, _plain, use_reentrant=False, preserve_rng_state=False)
+    rows = []
+    for of_queries, of_keys in zip(queries.split(sentences), keys.split(sentences), strict=True):
+        rows.append(torch.cat([again(block, of_keys, direction) for block in of_queries.split(lines, 1)], 1))
+    return torch.cat(rows)
+
+
+def _plain(queries: Tensor, keys: Tensor, direction: Tensor) -> Tensor:
+    with torch.autocast(queries.device.type, enabled=False):
+        return torch.tanh(queries[:, :, None] + keys[:, None]) @ direction
 
 
 # The compiled loops, which no test may wrap: hence @no_type_check.

@@ -2,14 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-from benchmarks import decode, online, serve, steering, stream, train
+from benchmarks import decode, online, serve, stream, train
 
 BENCHMARKS: dict[str, Callable[[Sequence[str]], None]] = {
     "train": train.main,
     "decode": decode.main,
     "online": online.main,
     "stream": stream.main,
-    "steering": steering.main,
     "serve": serve.main,
-    "keys": serve.time_keys,
 }

@@ -1,5 +1,5 @@
-"""Sentences as `benchmark.py online` times them, step by step or all steps in one call. They go through the attention
-of a model, alone or within its decoder, and through softmax attention as fast as it gets, which comes last.
+"""Sentences as `benchmark.py online` times them: through the attention of a model, all steps in one call, through its
+decoder step by step, and through softmax attention as fast as it gets, which comes last.
 
 That in plain PyTorch has nothing but its arithmetic: neither masks nor states. The compiled one is made of the same
 loops as hard steps, and called likewise.
@@ -44,7 +44,7 @@ class Measured(NamedTuple):
 
 
 class Contender:
-    """A decoder with an attention, soft or hard, or a bare step of its softmax. name: one of `TimedPart.names`."""
+    """A decoder with an attention, soft or hard, or bare softmax attention. name: one of `TimedPart.names`."""
 
     def __init__(self, name: str, energy: str, size: int, vocabulary: int) -> None:
         self.size = size
@@ -81,16 +81,13 @@ class Contender:
         queries[:, 0, 1] = torch.arange(length)
         return queries.unbind(0)
 
-    def run(self, whole: bool, length: int) -> Measured:
-        """Takes the steps of a sentence. whole: whether they are the decoder's."""
+    def run(self, length: int) -> Measured:
+        """Takes the decoder's steps of a sentence, one after another."""
         memory = self.memory(length)
         queries = self.queries(length)
         sentences = math.ceil(STEPS / length)
-        steps = self._decoder if whole else self._attention
-        if self.bare is not None:
-            steps = partial(_bare, self.bare.step(self.decoder.attention.energy, memory))
         start = time.thread_time()
-        computed = [energies for _ in range(sentences) for energies in steps(memory, queries)]
+        computed = [energies for _ in range(sentences) for energies in self._steps(memory, queries)]
         seconds = (time.thread_time() - start) / sentences
         return Measured(seconds, sum(length if each is None else int(each) for each in computed) // sentences)
 
@@ -100,7 +97,7 @@ class Contender:
         memory = self.memory(length)
         queries = torch.stack([*self.queries(length)], 1)
         if self.bare is not None:
-            attend: Callable[[Tensor], Any] = self.bare.all_steps(attention.energy, memory)
+            attend: Callable[[Tensor], Any] = self.bare(attention.energy, memory)
         else:
             attend = partial(attention, memory=memory, hard=self.hard)
         sentences = math.ceil(STEPS_AT_ONCE / length)
@@ -112,16 +109,8 @@ class Contender:
         energies = length + int(output.alpha[0, -1].argmax()) if self.hard else length**2
         return Measured(seconds, energies)
 
-    def _attention(self, memory: Memory, queries: Sequence[Tensor]) -> Iterator[Tensor | None]:
+    def _steps(self, memory: Memory, queries: Sequence[Tensor]) -> Iterator[Tensor | None]:
         """Yields how many energies each step computes, None where it compares with all positions."""
-        attention = self.decoder.attention
-        state = attention.init_state(memory, hard=self.hard)
-        for query in queries:
-            step = attention.step(query, memory, state, hard=self.hard)
-            state = step.state
-            yield step.attended.looked_at
-
-    def _decoder(self, memory: Memory, queries: Sequence[Tensor]) -> Iterator[Tensor | None]:
         attention = self.decoder.attention
         state = self.decoder.init_state(memory, hard=self.hard)
         token = torch.tensor([2])
@@ -143,35 +132,13 @@ def _configured(name: str, energy: str, size: int) -> Any:
     return MoChAConfig(energy=scores, chunk_size=CHUNKS[name]) if CHUNKS[name] > 1 else MonotonicConfig(energy=scores)
 
 
-def _bare(step: "Softmax", memory: Memory, queries: Sequence[Tensor]) -> Iterator[None]:
-    for query in queries:
-        step(query)
-        yield None
-
-
 Softmax = Callable[[Tensor], tuple[Tensor, Tensor]]
-"""From a query [1, Q], or queries [1, T, Q], to contexts and weights."""
+"""From queries [1, T, Q] to contexts and weights."""
 
 
-class Bare(NamedTuple):
-    """Softmax attention that is no model's, made of a `Scaled` energy and a memory."""
-
-    step: Callable[[Any, Memory], Softmax]
-    all_steps: Callable[[Any, Memory], Softmax]
-
-
-def step_in_torch(energy: Any, memory: Memory) -> Softmax:
-    """Returns a step with dot products, whose keys lie in the order in which BLAS reads them fastest."""
-    (keys,) = memory.keys
-    rows = keys[0]
-    values = memory.values[0]
-    gain = energy.gain
-    return lambda query: softmax((rows @ query[0]) * gain, values)
-
-
-def all_steps_in_torch(energy: Any, memory: Memory) -> Softmax:
-    """Returns all steps in plain PyTorch. Of additive energies the hidden units of one query at a time are computed,
-    which stay in the processor's cache."""
+def softmax_in_torch(energy: Any, memory: Memory) -> Softmax:
+    """Returns softmax attention in plain PyTorch. Of additive energies the hidden units of one query at a time are
+    computed, which stay in the processor's cache."""
     (keys,) = memory.keys
     if isinstance(energy.energy, DotProduct):
         return lambda queries: softmax((queries @ keys.transpose(1, 2)) * energy.gain, memory.values)
@@ -191,12 +158,7 @@ def softmax(energies: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
     return weights @ values, weights
 
 
-def compiled_step(energy: Any, memory: Memory) -> Softmax:
-    steps = compiled_steps(energy, memory)
-    return lambda query: steps(query[:, None])
-
-
-def compiled_steps(energy: Any, memory: Memory) -> Softmax:
+def compiled_softmax(energy: Any, memory: Memory) -> Softmax:
     loop = soft_loop()
     (keys,) = memory.keys
 
@@ -228,4 +190,5 @@ def _soft_steps(values, terms, count):
     return context, weights
 
 
-BARE = {"torch": Bare(step_in_torch, all_steps_in_torch), "compiled": Bare(compiled_step, compiled_steps)}
+BARE = {"torch": softmax_in_torch, "compiled": compiled_softmax}
+"""Softmax attention that is no model's, made of a `Scaled` energy and a memory."""

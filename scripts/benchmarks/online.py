@@ -3,18 +3,18 @@
     python scripts/benchmark.py online [--parts decoder] [--lengths 10 100 1000] [--rounds 5] [--json]
 
 One sentence of S source and T = S target positions; the pointer moves one position a step, as in a monotone alignment.
-`attention` is the attention alone, with dot products, step by step; `attention_at_once` is all steps in one call, as
-where the target is known, and as the papers compare; `concat_at_once` is the same with the additive energies of the
-papers; `decoder` is the whole step, from the last token to the logits of the next, with dot products. `softmax` is the
-model's own; `torch` is the fastest in PyTorch, without masks and states, `compiled` is made of the loops of hard steps.
-Times are processor milliseconds of one thread, the least of rounds in which all take turns. Short sentences are taken
-several times, for 200 steps, or for 2,000 where all are taken in one call. The exponent is that of total time over S,
-fitted to the lengths from a quarter of the longest on. Published ratios at S = T = 100, of all steps in one
-call, are 13.6, and of MoChA 12.1, 9.7 and 7.3 (Chiu & Raffel 2018, figure 3).
+`attention_at_once` is the attention alone, all steps in one call, as where the target is known, and as the papers
+compare; `concat_at_once` is the same with the additive energies of the papers; `decoder` is the whole decoder, one step
+after another, from the last token to the logits of the next, with dot products. `softmax` is the model's own; `torch`
+is the fastest in PyTorch, without masks and states, `compiled` is made of the loops of hard steps. Times are processor
+milliseconds of one thread, the least of rounds in which all take turns. Short sentences are taken several times, for
+200 steps, or for 2,000 where all are taken in one call. The exponent is that of total time over S, fitted to the
+lengths from a quarter of the longest on. Published ratios at S = T = 100, of all steps in one call, are 13.6, and of
+MoChA 12.1, 9.7 and 7.3 (Chiu & Raffel 2018, figure 3).
 """
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -35,24 +35,18 @@ class TimedPart(NamedTuple):
     energy: str
     baselines: tuple[str, ...]
     """Contenders that the others are compared with."""
-    whole: bool = False
-    """Whether a step is the decoder's, and not the attention's alone."""
-    at_once: bool = False
-    """Whether all steps are taken in one call."""
+    run: Callable[[Contender, int], Measured]
+    """Takes the steps of a sentence of some length."""
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(("softmax", *self.baselines, *CHUNKS)))
 
-    def run(self, contender: Contender, length: int) -> Measured:
-        return contender.run_at_once(length) if self.at_once else contender.run(self.whole, length)
-
 
 PARTS = {
-    "attention": TimedPart("general", tuple(BARE)),
-    "attention_at_once": TimedPart("general", tuple(BARE), at_once=True),
-    "concat_at_once": TimedPart("concat", tuple(BARE), at_once=True),
-    "decoder": TimedPart("general", ("softmax",), whole=True),
+    "attention_at_once": TimedPart("general", tuple(BARE), Contender.run_at_once),
+    "concat_at_once": TimedPart("concat", tuple(BARE), Contender.run_at_once),
+    "decoder": TimedPart("general", ("softmax",), Contender.run),
 }
 
 

@@ -6,18 +6,11 @@ Clients are connections of this process that ask again as soon as they are answe
 `sentences_per_second` counts answers, `per_cpu_second` those for a second that a processor works for the server, which
 depends little on what else the machine does; `p50_ms` and `p95_ms` are what a client waits. OMP_NUM_THREADS sets the
 threads of each server.
-
-    python scripts/benchmark.py keys --run RUN --source FILE [--sentences 20] [--pace 150] [--precision int8]
-
-How soon a key changes the translation: sentences are typed key by key, as the page of `mt serve` sends them. A key
-comes every `--pace` milliseconds, whether the one before is answered or not. One request is under way at a time, and
-the next has all that was typed meanwhile, as the page does. `ms` is the time by the clock from a key to the first
-answer that knows it. `cpu_ms` is what processors worked for the server from one key to the next. Both are given as
-median and 95th percentile over all keys. A RUN that was exported as graphs needs `--engine onnx`.
 """
 
 import asyncio
 import contextlib
+import itertools
 import json
 import multiprocessing
 import socket
@@ -26,14 +19,15 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from benchmarks.harness import add_number, option_parser, percentiles, print_rows
+from benchmarks.harness import option_parser, percentiles, print_rows
 
 from mt.cli.parser import whole_number
-from mt.decoding.load import ENGINES, load
+from mt.decoding.load import load
 from mt.errors import UserError
 from mt.search.config import PRECISIONS, Precision
+from mt.text_io import file_lines
 
 
 def plain(run: str, precision: Precision | None, port: int) -> None:
@@ -70,14 +64,11 @@ def plain_server(run: Path, precision: Precision | None) -> Iterator[tuple[int, 
 
 
 @contextlib.contextmanager
-def own_server(
-    run: Path, precision: Precision | None = None, engine: str = "torch", log: int | IO[bytes] = subprocess.DEVNULL
-) -> Iterator[tuple[int, int]]:
-    """Yields the port and the process of `mt serve`. log: receives its standard error. Raises UserError if the server
-    does not end with status 0."""
-    options = ["--engine", engine, *([] if precision is None else ["--precision", precision])]
+def own_server(run: Path, precision: Precision | None) -> Iterator[tuple[int, int]]:
+    """Yields the port and the process of `mt serve`. Raises UserError if the server does not end with status 0."""
+    options = [] if precision is None else ["--precision", precision]
     command = [sys.executable, "-m", "mt", "serve", f"served={run}", "--port", "0", "--device", "cpu", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         try:
             yield int(process.stdout.readline().rpartition(":")[2]), process.pid
@@ -93,16 +84,16 @@ async def client(port: int, bodies: Iterator[bytes], until: float, waits: list[t
     took."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     while (begin := time.perf_counter()) < until:
-        await post(reader, writer, "/translate", next(bodies))
+        await post(reader, writer, next(bodies))
         end = time.perf_counter()
         waits.append((end, end - begin))
     writer.close()
 
 
-async def post(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, route: str, body: bytes) -> None:
+async def post(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: bytes) -> None:
     """Sends a request, and reads the whole answer."""
     kind = "Content-Type: application/json\r\n"
-    writer.write(f"POST {route} HTTP/1.1\r\nHost: localhost\r\n{kind}Content-Length: {len(body)}\r\n\r\n".encode())
+    writer.write(f"POST /translate HTTP/1.1\r\nHost: localhost\r\n{kind}Content-Length: {len(body)}\r\n\r\n".encode())
     writer.write(body)
     answer = (await reader.readuntil(b"\r\n\r\n")).lower()
     assert answer.startswith(b"http/1.1 200"), answer
@@ -112,9 +103,7 @@ async def post(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, route
 def loaded(port: int, process: int, texts: Sequence[str], clients: int, seconds: float) -> dict[str, float]:
     """Measures the server under requests of `clients` connections. Answers in the first fifth of the time are left out
     of rates and waits."""
-    plain_bodies = [json.dumps({"q": text, "source": "en", "target": "de"}).encode() for text in texts]
-    places = iter(range(1 << 40))
-    bodies = (plain_bodies[place % len(texts)] for place in places)
+    bodies = itertools.cycle([json.dumps({"q": text, "source": "en", "target": "de"}).encode() for text in texts])
     waits: list[tuple[float, float]] = []
     begin = time.perf_counter()
     used = processor_seconds(process)
@@ -139,10 +128,6 @@ def processor_seconds(process: int) -> float:
     return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
 
-def lines_of(path: Path) -> list[str]:
-    return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-
-
 def main(arguments: Sequence[str]) -> None:
     parser = option_parser("serve", __doc__)
     parser.add_argument("--run", type=Path, required=True, help="the run to serve, which translates en into de")
@@ -151,7 +136,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--seconds", type=whole_number(1, 3600), default=10, metavar="S", help="of each row")
     parser.add_argument("--precision", choices=PRECISIONS)
     options = parser.parse_args(arguments)
-    texts = lines_of(options.source)
+    texts = [line for line in file_lines(options.source) if line.strip()]
     rows: dict[str, dict[str, Any]] = {}
     for name, server in (("plain", plain_server), ("mt serve", own_server)):
         with server(options.run, options.precision) as where:
@@ -163,63 +148,3 @@ def main(arguments: Sequence[str]) -> None:
         own["ratio"] = own["sentences_per_second"] / other["sentences_per_second"]
         own["cpu_ratio"] = own["per_cpu_second"] / other["per_cpu_second"]
     print_rows(rows, as_json=options.json, rounds=f"{options.seconds} seconds")
-
-
-# Keys.
-
-
-class Typist:
-    """Types texts key by key, and measures the wait for each key's translation."""
-
-    def __init__(self, port: int, process: int, pace: float) -> None:
-        self._port = port
-        self._process = process
-        self._pace = pace
-        self._open: list[float] = []
-        """The times of keys that no request has sent yet."""
-        self._text = ""
-        self.waits: list[float] = []
-        self.worked: list[float] = []
-
-    async def type(self, text: str) -> None:
-        """Types a text, and waits for the answer to its last key."""
-        asking: asyncio.Task[None] | None = None
-        for length in range(1, len(text) + 1):
-            begin = time.perf_counter()
-            used = processor_seconds(self._process)
-            self._text = text[:length]
-            self._open.append(begin)
-            # Keys that come during a request are sent together in the next one.
-            if asking is None or asking.done():
-                asking = asyncio.create_task(self._ask())
-            await asyncio.sleep(max(0.0, begin + self._pace - time.perf_counter()))
-            self.worked.append(processor_seconds(self._process) - used)
-        if asking is not None:
-            await asking
-
-    async def _ask(self) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
-        with contextlib.closing(writer):
-            while self._open:
-                keys, self._open = self._open, []
-                await post(reader, writer, "/api/translate", json.dumps({"text": self._text}).encode())
-                self.waits += [time.perf_counter() - key for key in keys]
-
-
-def time_keys(arguments: Sequence[str]) -> None:
-    """Runs `benchmark.py keys`."""
-    parser = option_parser("keys", __doc__)
-    parser.add_argument("--run", type=Path, required=True, help="the run to serve")
-    parser.add_argument("--source", type=Path, required=True, metavar="FILE", help="texts to type, one a line")
-    add_number(parser, "--sentences", 20, "of the file are typed")
-    add_number(parser, "--pace", 150, "milliseconds from key to key", most=60_000)
-    parser.add_argument("--precision", choices=PRECISIONS)
-    parser.add_argument("--engine", choices=ENGINES, default="torch")
-    options = parser.parse_args(arguments)
-    texts = lines_of(options.source)
-    with own_server(options.run, options.precision, options.engine) as (port, process):
-        typist = Typist(port, process, options.pace / 1000)
-        for text in texts[: options.sentences]:
-            asyncio.run(typist.type(text))
-    row = {"keys": float(len(typist.waits)), **percentiles(typist.waits, "ms"), **percentiles(typist.worked, "cpu_ms")}
-    print_rows({options.run.name: row}, as_json=options.json, rounds=f"{len(typist.waits)} keys")
