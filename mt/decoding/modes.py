@@ -112,7 +112,7 @@ def require_compatible(search: SearchConfig, model: DecodableModel) -> None:
             "attention=monotonic, mocha, matcha, milk or stochastic"
         )
     # A beam may also weigh what was attended to.
-    if isinstance(drafting, BeamConfig):
+    if isinstance(drafting, BeamConfig) and drafting.penalties:
         drafting.penalties.require_readable(hard=reads_hard(drafting, model), uses_source=model.uses_source)
 
 

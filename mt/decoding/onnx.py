@@ -55,7 +55,7 @@ class OnnxNetwork:
                 f"search.mode={search.mode} is not what was exported, an attention that reads {mode}: choose "
                 f"search.mode={mode}, or decode the run itself with engine=torch"
             )
-        if isinstance(search, BeamConfig):
+        if isinstance(search, BeamConfig) and search.penalties:
             search.penalties.require_readable(hard=self.manifest.hard)
 
     def extends(self, search: SearchConfig) -> bool:

@@ -24,7 +24,7 @@ import numpy as np
 from mt.common.stop import go_on
 from mt.search.coverage import Costs, Coverage
 from mt.search.hypothesis import End, History, Hypothesis, penalty
-from mt.search.processor import Candidates, Processor, next_tokens
+from mt.search.processor import Candidates, Processor
 from mt.search.scores import READ
 from mt.search.stepper import Stepper
 from mt.step import BOS, EOS
@@ -99,7 +99,11 @@ def search(
         go_on()
         # The scores of all next tokens, of which processors forbid some, and the best remain.
         step = stepper.step(active.tokens, active.parents)
-        candidates = next_tokens(step.scores, max(sentence.slots for sentence in searched), processors)
+        for processor in processors:
+            processor.mask(step.scores)
+        candidates = Candidates(*step.scores.best(max(sentence.slots for sentence in searched)))
+        for processor in processors:
+            candidates = processor.propose(step.scores, candidates)
         history.append(active.tokens, active.parents, step.attended, active.log_probs)
         # The costs of attention, this step included.
         costs = Costs([0.0] * len(active.tokens), [0.0] * len(active.tokens))

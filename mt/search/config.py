@@ -74,7 +74,7 @@ def _ranking(config: GreedyConfig | BeamConfig, positions: Sequence[int]) -> dic
         "beam_size": config.beam_size,
         "length_penalty": config.length_penalty,
         "n_best": config.n_best if config.utility is None else config.beam_size,
-        "coverage": Coverage.before(config.penalties, positions) if any(config.penalties) else None,
+        "coverage": config.penalties and Coverage.before(config.penalties, positions),
     }
 
 

@@ -181,8 +181,10 @@ class BeamOptions(SearchOptions):
     """How a monotonic attention reads. hard: it stops at one position; soft: as in training; auto: hard if it can."""
 
     @property
-    def penalties(self) -> Penalties:
-        return Penalties(self.coverage_penalty, self.summary_penalty)
+    def penalties(self) -> Penalties | None:
+        """The weights of what hypotheses pay for their attention; None where they pay nothing."""
+        weights = Penalties(self.coverage_penalty, self.summary_penalty)
+        return weights if any(weights) else None
 
 
 class BeamConfig(BeamOptions):

@@ -47,16 +47,6 @@ class Processor:
         """Takes the hypotheses that go on: the number of the hypothesis that each continues, and its new token."""
 
 
-def next_tokens(scores: Scores, count: int, processors: Sequence[Processor]) -> Candidates:
-    """Returns the next tokens of a step, at least the `count` most probable ones of each hypothesis."""
-    for processor in processors:
-        processor.mask(scores)
-    candidates = Candidates(*scores.best(count))
-    for processor in processors:
-        candidates = processor.propose(scores, candidates)
-    return candidates
-
-
 class Rules(Processor):
     """The rules that every search has options for: a least length, and no n tokens in a row that occur twice."""
 
