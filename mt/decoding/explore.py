@@ -6,6 +6,7 @@ translations, the tree of hypotheses of the search, and the runners-up of each s
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -14,7 +15,7 @@ import numpy as np
 
 from mt.data.fields import Raw, Row
 from mt.decoding.network import Part
-from mt.decoding.record import NOTHING, Replay, runners_up
+from mt.decoding.record import runners_up
 from mt.decoding.request import Request
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
@@ -23,6 +24,7 @@ from mt.search.config import SearchConfig
 from mt.search.hypothesis import End, penalty
 from mt.search.options import BeamConfig, GreedyConfig
 from mt.search.processor import Candidates, Processor
+from mt.search.replay import Replayed
 from mt.search.scores import Scores
 from mt.step import Prediction
 
@@ -39,7 +41,8 @@ SHOWN = 6
 """How many of the most probable next tokens of a hypothesis are in a tree, beside the tokens that went on."""
 
 
-class Node(NamedTuple):
+@dataclass
+class Node:
     """A beginning of a hypothesis."""
 
     parent: int
@@ -83,12 +86,13 @@ class SearchTree(Processor, Part):
 
     def end(self, ends: Sequence[End]) -> None:
         for end in ends:
-            self._set(self._continued(end.row, end.token), "ended", end.score)
+            node = self.nodes[self._continued(end.row, end.token)]
+            node.state, node.score = "ended", end.score
 
     def follow(self, parents: Sequence[int], tokens: Sequence[int]) -> None:
         self._active = [self._continued(parent, token) for parent, token in zip(parents, tokens, strict=True)]
-        for node in self._active:
-            self._set(node, "open")
+        for number in self._active:
+            self.nodes[number].state = "open"
 
     def close(self, best: Sequence[int]) -> None:
         """Marks dropped branches and the best hypothesis, when the search is over. best: the tokens of the latter."""
@@ -96,13 +100,13 @@ class SearchTree(Processor, Part):
         continued = {node.parent for node in self.nodes if node.state != "dropped"}
         for number, node in enumerate(self.nodes):
             if node.state == "open" and number not in continued:
-                self._set(number, "dropped")
+                node.state = "dropped"
         number = 0
-        self._set(number, "best")
+        self.nodes[number].state = "best"
         for token in best:
             # Tokens of terms are new nodes: the search has not chosen them.
             number = self._child(number, token, self.nodes[number].log_prob)
-            self._set(number, "best")
+            self.nodes[number].state = "best"
 
     def _continued(self, row: int, token: int) -> int:
         """Returns the node of an active hypothesis with one of its candidates."""
@@ -117,10 +121,6 @@ class SearchTree(Processor, Part):
             self.nodes.append(Node(parent, token, log_prob, score, "dropped"))
         return self._children[parent, token]
 
-    def _set(self, number: int, state: Outcome, score: float | None = None) -> None:
-        node = self.nodes[number]
-        self.nodes[number] = node._replace(state=state, score=node.score if score is None else score)
-
 
 # The exploration.
 
@@ -134,8 +134,8 @@ class Explored(NamedTuple):
     translations: list[Translation]
     tree: SearchTree | None = None
     """None of a search that is neither greedy nor a beam, and of a blank source."""
-    replay: Replay = NOTHING
-    """The probabilities of the steps of the best hypothesis, with forced steps."""
+    replay: Replayed | None = None
+    """What the model says of the best hypothesis, with forced steps."""
 
 
 def explore(
@@ -174,7 +174,7 @@ def explore(
     best = translations[0].ids
     if tree is not None:
         tree.close(best)
-    (replay,) = runners_up(translator, [row], [best], search, top) if top else (NOTHING,)
+    (replay,) = runners_up(translator, [row], [best], search, top) if top else (None,)
     return Explored(translations, tree, replay)
 
 

@@ -171,19 +171,27 @@ def _linked(
     extract: Extraction,
     shift: bool,
 ) -> list[Translation]:
-    """Returns the alignments of pairs, with links by these options. Raises UserError where they do not fit."""
-    translator.network.in_torch()  # What is exported is refused before its options are looked at.
-    if isinstance(extract, int | float) and not 0 < extract <= 1:
-        raise UserError(f"extract={extract:g} is no weight: give a number above 0, and at most 1")
-    if not isinstance(extract, int | float) and extract not in ("argmax", "stops"):
-        raise UserError(f"extract={extract} is an invalid choice: give argmax, stops, or a weight between 0 and 1")
-    if shift and translator.config.aligner_size:
-        raise UserError("a shift is of the attention, and the links of this run are its aligner's: leave the shift out")
+    """Returns translations with the targets as their texts, and links by these options. Raises UserError where they do
+    not fit."""
+    network = translator.network.in_torch()  # What is exported is refused before its options are looked at.
+    _require_links(translator, extract, shift=shift)
     steps = _READS_AFTER.get(translator.config.decoder.name, 1) if shift else 0
-    translations = [
-        replace(translation, linking=Linking(extract, steps))
-        for translation in _aligned(translator, sources, targets, hard=hard)
-    ]
+    # The search decides on hard or soft attention; both sides are encoded.
+    search = translator.config.search
+    if hard is not None:
+        search = revised_search(search, {"name": "greedy", "mode": "hard" if hard else "soft"})
+    require_texts(targets, "target")
+    translator.refuse_long(targets)
+    rows = translator.encoded(sources)
+    ids = translator.tokenizers.target.encode(targets)
+    # The model reads batches of pairs of like lengths.
+    results: dict[int, Translation] = {}
+    for indices, loss in forced_rows(network, rows, ids, search):
+        hypotheses = _forced(loss, [ids[i] for i in indices], hard=reads_hard(search, network.model))
+        for i, hypothesis in zip(indices, hypotheses, strict=True):
+            (found,) = decoded(translator, rows[i], [hypothesis], sources[i])
+            results[i] = replace(_with_text(translator, found, targets[i]), linking=Linking(extract, steps))
+    translations = [results[i] for i in range(len(ids))]
     if extract == "stops" and any(translation.stops is None for translation in translations):
         raise UserError(
             "extract=stops is of an attention that chooses one position, and this one is read soft: choose argmax, or "
@@ -192,38 +200,29 @@ def _linked(
     return translations
 
 
-def _aligned(
-    translator: "Translator", sources: Sequence[Raw], targets: Sequence[str], *, hard: bool | None
-) -> list[Translation]:
-    """Returns translations with the targets as their texts."""
-    # The search decides on hard or soft attention; both sides are encoded.
-    search = translator.config.search
-    if hard is not None:
-        search = revised_search(search, {"name": "greedy", "mode": "hard" if hard else "soft"})
-    require_texts(targets, "target")
-    translator.refuse_long(targets)
-    encoded_sources = translator.encoded(sources)
-    ids = translator.tokenizers.target.encode(targets)
-    # The model reads batches of pairs of like lengths.
-    results: dict[int, Translation] = {}
-    hard = reads_hard(search, translator.model)
-    for indices, loss in forced_rows(translator.network.in_torch(), encoded_sources, ids, search):
-        # In float64: a sum over a long target would be rounded by more than its tokens are.
-        scores = (-loss.token_losses.double().sum(1)).tolist()
-        # Where hard steps stopped, [B, T], -1 for nowhere; alpha is one-hot or zero.
-        alpha = loss.attention.alpha if hard and loss.aligned is None else None
-        stops = None if alpha is None else torch.where(alpha.any(-1), alpha.argmax(-1), -1).cpu().numpy()
-        for row, (i, weights, score) in enumerate(zip(indices, link_weights(loss).cpu(), scores, strict=True)):
-            # As a hypothesis, each target has its own steps alone, not those of the padding: [T, S].
-            length = len(ids[i])
-            windows = Windows.whole(weights[:length].clone().numpy())
-            if stops is not None:
-                windows = windows._replace(stops=stops[row, :length])
-            log_probs = (-loss.token_losses[row, :length]).tolist()
-            forced = Hypothesis(tuple(ids[i]), score, score, windows, tuple(log_probs))
-            (found,) = decoded(translator, encoded_sources[i], [forced], sources[i])
-            results[i] = _with_text(translator, found, targets[i])
-    return [results[i] for i in range(len(ids))]
+def _require_links(translator: "Translator", extract: Extraction, *, shift: bool) -> None:
+    """Raises UserError where links cannot be made so."""
+    if isinstance(extract, int | float) and not 0 < extract <= 1:
+        raise UserError(f"extract={extract:g} is no weight: give a number above 0, and at most 1")
+    if not isinstance(extract, int | float) and extract not in ("argmax", "stops"):
+        raise UserError(f"extract={extract} is an invalid choice: give argmax, stops, or a weight between 0 and 1")
+    if shift and translator.config.aligner_size:
+        raise UserError("a shift is of the attention, and the links of this run are its aligner's: leave the shift out")
+
+
+def _forced(loss: Loss, targets: Sequence[Sequence[int]], *, hard: bool) -> Iterator[Hypothesis]:
+    """Yields the targets of a batch as hypotheses, each with its own steps, not those of the padding."""
+    # In float64: a sum over a long target would be rounded by more than its tokens are.
+    scores = (-loss.token_losses.double().sum(1)).tolist()
+    # Where hard steps stopped, [B, T], -1 for nowhere; alpha is one-hot or zero.
+    alpha = loss.attention.alpha if hard and loss.aligned is None else None
+    stops = None if alpha is None else torch.where(alpha.any(-1), alpha.argmax(-1), -1).cpu().numpy()
+    for row, (ids, weights) in enumerate(zip(targets, link_weights(loss).cpu(), strict=True)):
+        windows = Windows.whole(weights[: len(ids)].clone().numpy())  # [T, S]
+        if stops is not None:
+            windows = windows._replace(stops=stops[row, : len(ids)])
+        log_probs = (-loss.token_losses[row, : len(ids)]).tolist()
+        yield Hypothesis(tuple(ids), scores[row], scores[row], windows, tuple(log_probs))
 
 
 def _with_text(translator: "Translator", found: Translation, text: str) -> Translation:

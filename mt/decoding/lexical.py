@@ -47,20 +47,23 @@ def spelling_of(tokenizer: Tokenizer) -> Spelling:
     return Spelling(surfaces, letters("".join(surfaces)))
 
 
-def require_steerable(config: SearchConfig, asked: TokenConstraints) -> None:
-    """Raises UserError where a search cannot do what is asked of a sentence."""
-    if asked.phrases is None:
-        return
-    if not isinstance(config, GreedyConfig | BeamConfig):
+def require_steerable(config: SearchConfig, asked: TokenConstraints, text: Raw | None = None) -> None:
+    """Raises UserError where a search cannot do what is asked of a sentence. text: the source, where it is known: a
+    blank one is not searched at all."""
+    if asked.phrases is not None and not isinstance(config, GreedyConfig | BeamConfig):
         raise UserError(
             f"{asked.name} asks for phrases, for which {as_written('search', config.name)} has no room: choose "
             f"{as_written('search', 'beam')}, or ask for a prefix or phrases to avoid alone"
         )
-    if config.no_repeat_ngram_size and asked.phrases.repeats(config.no_repeat_ngram_size):
+    size = config.no_repeat_ngram_size
+    if asked.phrases is not None and size and asked.phrases.repeats(size):
         raise UserError(
             f"{asked.name} asks for tokens in a row twice, which "
-            f"{as_written('search.no_repeat_ngram_size', config.no_repeat_ngram_size)} forbids: "
-            "leave out the one or the other"
+            f"{as_written('search.no_repeat_ngram_size', size)} forbids: leave out the one or the other"
+        )
+    if asked.fewest and isinstance(text, str) and is_blank(text):
+        raise UserError(
+            f"{asked.name} is blank, so that its translation is empty, and asks for words: leave out what it asks for"
         )
 
 
@@ -274,31 +277,6 @@ def encoder_of(translator: "Translator") -> ConstraintEncoder:
     return _ENCODERS[translator]
 
 
-def constrained(
-    translator: "Translator", requests: Sequence[Request], texts: Sequence[Raw], search: SearchConfig
-) -> list[TokenConstraints | None]:
-    """Returns the constraints on the translations of texts; None for a text of which nothing is asked.
-
-    Raises UserError for what is impossible, for what this search cannot do, and for words that are asked of a blank
-    text.
-    """
-    # Requests are encoded before anything is searched, so that an impossible one is refused at once.
-    encoder = encoder_of(translator)
-    found = [encoder.encoded(request, str(text)) for request, text in zip(requests, texts, strict=True)]
-    for asked, text in zip(found, texts, strict=True):
-        if asked is None:
-            continue
-        # Some searches cannot meet phrases.
-        require_steerable(search, asked)
-        # A blank text is not searched at all.
-        if asked.fewest and isinstance(text, str) and is_blank(text):
-            raise UserError(
-                f"{asked.name} is blank, so that its translation is empty, and asks for words: leave out what it asks "
-                "for"
-            )
-    return found
-
-
 def parts_of(
     translator: "Translator",
     search: SearchConfig,
@@ -310,12 +288,18 @@ def parts_of(
     """Returns the parts of the decoding of some sources, in their order.
 
     requests, texts: of all sources. indices: of those that are decoded. others: between what is asked of translations,
-    which comes first, and minimum Bayes risk, which ranks what was found.
+    which comes first, and minimum Bayes risk, which ranks what was found. Raises UserError for what is impossible, for
+    what this search cannot do, and for words that are asked of a blank text.
     """
     parts = list(others)
     if requests is not None and texts is not None:
-        asked = constrained(translator, requests, texts, search)
-        parts.insert(0, ConstrainedPart([asked[i] for i in indices]))
+        # Requests are encoded before anything is searched, so that an impossible one is refused at once.
+        encoder = encoder_of(translator)
+        found = [encoder.encoded(request, str(text)) for request, text in zip(requests, texts, strict=True)]
+        for asked, text in zip(found, texts, strict=True):
+            if asked is not None:
+                require_steerable(search, asked, text)
+        parts.insert(0, ConstrainedPart([found[i] for i in indices]))
     if isinstance(search, SampleConfig | BeamConfig) and search.utility is not None:
         from mt.decoding.minimum_bayes_risk import MinimumBayesRisk  # Not above: it needs metrics.
 

@@ -5,7 +5,7 @@ exported, to find what else could have stood in their places. Needs no torch."""
 
 import math
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,35 +26,21 @@ RUNNERS_UP = 6
 """How many of the most probable tokens of a step are kept."""
 
 
-class Replay(NamedTuple):
-    """The probabilities of the steps of a hypothesis."""
-
-    own: list[float]
-    """[T]: of its own tokens."""
-    best: list[list[tuple[int, float]]]
-    """[T]: of each step the most probable tokens with their probabilities, best first."""
-
-
-NOTHING = Replay([], [])
-"""Stands for a hypothesis that is not replayed."""
-
-
 def runners_up(
     translator: "Translator",
     rows: Sequence[Row],
     hypotheses: Sequence[Sequence[int]],
     search: SearchConfig,
     count: int = RUNNERS_UP,
-) -> list[Replay]:
+) -> list[Replayed | None]:
     """Returns for each hypothesis the probabilities of its tokens, and the `count` most probable tokens of each step,
-    also of tokens that a search has forbidden.
+    also of tokens that a search has forbidden; None where there are no steps: of a blank source, or an empty hypothesis.
 
     rows: of the sources. hypotheses: the ids of each, EOS included where it has one. search: says how the attention
     reads. All processes of an evaluation call it, and each replays a share.
     """
     network = translator.network
-    # Blank sources and empty hypotheses have no steps.
-    found = [NOTHING for _ in rows]
+    found: list[Replayed | None] = [None for _ in rows]
     read = [i for i, row in enumerate(rows) if hypotheses[i] and not translator.field.blank(row)]
     if not search.extends:  # a step of a beam is asked for as many tokens as it is wide
         search = revised_search(search, {"name": "beam", "beam_size": count, "n_best": 1, "utility": None})
@@ -64,19 +50,12 @@ def runners_up(
     for indices in network.batches(sources, search):
         chosen = [hypotheses[read[i]] for i in indices]
         with network.encoded([np.asarray(sources[i]) for i in indices], search) as batch:
-            found_of_batch = replayed(batch.stepper, [[tokens] for tokens in chosen], count)
-            share.append((indices, [_probabilities(of_source[0]) for of_source in found_of_batch]))
+            share.append((indices, replayed(batch.stepper, [[tokens] for tokens in chosen], count)))
     merged: list[Any] = network.merged(share)
     for indices, replays in merged:
-        for i, replay in zip(indices, replays, strict=True):
+        for i, (replay,) in zip(indices, replays, strict=True):
             found[read[i]] = replay
     return found
-
-
-def _probabilities(replayed: Replayed) -> Replay:
-    best = [[(token, math.exp(log_prob)) for token, log_prob in step] for step in replayed.best]
-    own = np.exp(replayed.log_probs.astype(float)).tolist()
-    return Replay(own, [[pair for pair in step if pair[1] > 0] for step in best])
 
 
 # The record of a translation, in plain JSON.
@@ -91,7 +70,7 @@ def record(
     source: Raw,
     *,
     references: Sequence[str] = (),
-    replay: Replay = NOTHING,
+    replay: Replayed | None = None,
     backdrop: bool = True,
     boundaries: Sequence[float] = (),
 ) -> dict[str, Any]:
@@ -110,13 +89,14 @@ def record(
         plain["word_confidence"] = [_rounded(share) for share in words]
     if references:
         plain["references"] = list(references)
-    if replay.own:
+    if replay is not None:
         target = translator.tokenizers.target
-        plain["probabilities"] = [_rounded(probability) for probability in replay.own]
+        plain["probabilities"] = [_rounded(math.exp(log_prob)) for log_prob in replay.log_probs.tolist()]
         plain["top"] = [
             [
                 [piece, _rounded(probability), token]
-                for piece, (token, probability) in zip(target.pieces([token for token, _ in step]), step, strict=True)
+                for piece, (token, log_prob) in zip(target.pieces([token for token, _ in step]), step, strict=True)
+                if (probability := math.exp(log_prob)) > 0
             ]
             for step in replay.best
         ]

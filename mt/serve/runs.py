@@ -10,7 +10,7 @@ from typing import Any
 from mt.data.fields import AudioField, Raw, Row
 from mt.decoding.documents import translate_documents
 from mt.decoding.explore import Explored, can_force, explore
-from mt.decoding.record import NOTHING, record, runners_up
+from mt.decoding.record import record, runners_up
 from mt.decoding.request import Request, names_of, with_terms
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
@@ -78,11 +78,9 @@ class Recording(Translating):
         sources = [source for source, _ in items]
         rows = self.run.translator.encoded(sources)
         translations = self._decoded(items, rows)
-        replays = [NOTHING for _ in sources]
-        if self.top:
-            best = [hypotheses[0].ids for hypotheses in translations]
-            # A second pass along the best hypotheses finds the runners-up.
-            replays = runners_up(self.run.translator, rows, best, self.search, self.top)
+        # A second pass along the best hypotheses finds the runners-up.
+        best = [hypotheses[0].ids for hypotheses in translations]
+        replays = runners_up(self.run.translator, rows, best, self.search, self.top) if self.top else [None] * len(best)
         explored = zip(sources, translations, replays, strict=True)
         return [self._answer(source, Explored(found, None, replay)) for source, found, replay in explored]
 
@@ -99,10 +97,9 @@ class Recording(Translating):
     def _answer(self, source: Raw, explored: Explored) -> dict[str, Any]:
         """Returns records, and the tree where there is one, whose nodes have the pieces of tokens."""
         translations, tree, replay = explored
-        replays = [replay, *[NOTHING for _ in translations[1:]]]
         records = [
-            record(self.run.translator, translation, source, replay=of_translation)
-            for translation, of_translation in zip(translations, replays, strict=True)
+            record(self.run.translator, translation, source, replay=None if rank else replay)
+            for rank, translation in enumerate(translations)
         ]
         if tree is None:
             return {"translations": records, "tree": None}

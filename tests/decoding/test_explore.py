@@ -75,7 +75,7 @@ def test_forced_attention_is_that_of_the_equations(translator: Translator):
                 tokens.append(token)
                 probabilities.append(float(log_probs[token].exp()))
         assert list(forced.ids) == tokens
-        assert replay.own == pytest.approx(probabilities, abs=1e-5)
+        assert np.exp(replay.log_probs) == pytest.approx(probabilities, abs=1e-5)
         assert [best[0][0] for best in replay.best] == tokens
         assert np.flatnonzero(forced.alignment[step]).tolist() == [place]
 
