@@ -27,7 +27,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("mt.ops",),
     ("mt.data", "mt.models", "mt.search", "mt.metrics", "mt.plots", "mt.explorer"),
     ("mt.config", "mt.constraints"),
-    ("mt.checkpoint", "mt.markup", "mt.onnx"),
+    ("mt.checkpoint", "mt.markup"),
     ("mt.decoding",),
     ("mt.evaluation",),
     ("mt", "mt.training", "mt.comparison", "mt.export", "mt.serve"),
@@ -69,7 +69,7 @@ DOORS = {
     "sentencex": ("mt.markup.sentences",),
     "onnx": ("mt.export.graphs",),
     "onnxscript": ("mt.export.graphs",),
-    "onnxruntime": ("mt.onnx", "mt.export.graphs"),
+    "onnxruntime": ("mt.decoding.onnx", "mt.export.graphs"),
 }
 NEEDED = {
     "mt.kernels": {"torch", "numpy", "numba", "triton", "jaxtyping", *sys.stdlib_module_names},

@@ -29,8 +29,8 @@ from mt.metrics.latency import LatencyUnit
 from mt.storage import require_writable
 
 if TYPE_CHECKING:
+    from mt.decoding.confidence import Unsure
     from mt.decoding.translator import Translator
-    from mt.decoding.unsure import Unsure
 
 
 def translate(arguments: Sequence[str] | None = None) -> None:
@@ -154,8 +154,7 @@ def _chosen_unsure(options: argparse.Namespace, translator: "Translator") -> "Un
     """Returns the treatment of words that are probably wrong, and notes a limit that the run's table does not know."""
     if options.min_confidence is None:
         return None
-    from mt.decoding.confidence import Confidence
-    from mt.decoding.unsure import Unsure
+    from mt.decoding.confidence import Confidence, Unsure
 
     # Below its lowest bin a table of confidences says nothing.
     confidence = Confidence.of(translator)

@@ -17,7 +17,7 @@ from mt.constraints.spelling import Avoided, Prefix, Spelling
 from mt.constraints.terms import Terms
 from mt.errors import UserError
 from mt.search.processor import Candidates, Processor
-from mt.search.scores import Scores
+from mt.search.stepper import Scores
 from mt.step import EOS
 
 

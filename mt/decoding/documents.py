@@ -19,9 +19,9 @@ from mt.common.terminal import say
 from mt.data.fields import Raw, require_texts
 from mt.data.glossary import Glossary
 from mt.data.placeholders import placeholders_of
+from mt.decoding.confidence import Unsure
 from mt.decoding.request import LexicalConstraints, Request, names_of, requests_of
 from mt.decoding.translation import Translation, in_units, links_between_pieces
-from mt.decoding.unsure import Unsure
 from mt.errors import UserError, shown, visible_lines
 from mt.markup import attributes
 from mt.markup.blocks import Kept

@@ -24,8 +24,7 @@ from mt.search.config import SearchConfig
 from mt.search.hypothesis import End, penalty
 from mt.search.options import BeamConfig, GreedyConfig
 from mt.search.processor import Candidates, Processor
-from mt.search.replay import Replayed
-from mt.search.scores import Scores
+from mt.search.stepper import Replayed, Scores
 from mt.step import Prediction
 
 if TYPE_CHECKING:
@@ -87,7 +86,8 @@ class SearchTree(Processor, Part):
     def end(self, ends: Sequence[End]) -> None:
         for end in ends:
             node = self.nodes[self._continued(end.row, end.token)]
-            node.state, node.score = "ended", end.score
+            node.state = "ended"
+            node.score = end.score
 
     def follow(self, parents: Sequence[int], tokens: Sequence[int]) -> None:
         self._active = [self._continued(parent, token) for parent, token in zip(parents, tokens, strict=True)]

@@ -17,11 +17,11 @@ from mt.common.links import Links, to_pharaoh
 from mt.common.options import parse
 from mt.common.terminal import output
 from mt.data.glossary import Glossary
+from mt.decoding.confidence import Unsure
 from mt.decoding.request import LexicalConstraints, Request, with_terms
 from mt.decoding.translation import Translation, in_units
 from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords
-from mt.decoding.unsure import Unsure
 from mt.errors import UserError, shown, unwritten
 from mt.search.config import SearchConfig
 from mt.search.options import CUT_REMEDY, cut_note

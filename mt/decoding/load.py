@@ -5,11 +5,12 @@ torch is imported only where a model needs it."""
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from mt.common.memory import keep_freed
+from mt.decoding.onnx import MANIFEST, load_graphs
+from mt.decoding.translator import Translator
 from mt.errors import UserError, invalid_choice, message_of, shown
-from mt.onnx import MANIFEST
 from mt.search.config import PRECISIONS, Precision
 
 # Repositories of the Hugging Face hub, whose one door this is; each holds an exported folder.
@@ -75,9 +76,6 @@ def download(repository: str, *, ask_hub: bool) -> Path:
 
 # What computes a model.
 
-if TYPE_CHECKING:
-    from mt.decoding.translator import Translator
-
 Engine = Literal["torch", "onnx"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 Runs = str | Path | Sequence[str | Path]
@@ -90,7 +88,7 @@ def load(
     device: str = "auto",
     engine: Engine = "torch",
     precision: Precision | None = None,
-) -> "Translator":
+) -> Translator:
     """Returns the translator of a run folder, of one of its checkpoints' folders, or of an exported folder. That may be
     a repository of the Hugging Face hub (hf://OWNER/NAME). Of several, in torch, the translator of their
     ensemble, with the configuration of the first.
@@ -112,17 +110,14 @@ def load(
     if precision is not None and precision not in PRECISIONS:
         raise UserError(invalid_choice("precision", str(precision), PRECISIONS))
     runs = resolve_runs(run)
-    # Each engine is imported when it is asked for: that takes seconds, and it may not be installed.
     if engine == "onnx":
-        from mt.decoding.onnx import load_graphs
-
         return load_graphs(runs, checkpoint, device, precision)
     for folder in runs:
         if (folder / MANIFEST).is_file():
             raise UserError(
                 f"{folder} was exported for engine=onnx, which translates and evaluates: choose that, or give a run"
             )
-    from mt.decoding.runs import load_runs
+    from mt.decoding.torch_network import load_runs  # Not above: torch takes seconds, and may not be installed.
 
     keep_freed()
     return load_runs(runs, checkpoint, device, precision)

@@ -15,7 +15,7 @@ from mt.data.fields import Raw, Row
 from mt.decoding.confidence import Confidence, mean
 from mt.decoding.translation import Translation
 from mt.search.config import SearchConfig, revised_search
-from mt.search.replay import Replayed, replayed
+from mt.search.stepper import Replayed, replayed
 
 if TYPE_CHECKING:
     from mt.decoding.translator import Translator
@@ -34,7 +34,7 @@ def runners_up(
     count: int = RUNNERS_UP,
 ) -> list[Replayed | None]:
     """Returns for each hypothesis the probabilities of its tokens, and the `count` most probable tokens of each step,
-    also of tokens that a search has forbidden; None where there are no steps: of a blank source, or an empty hypothesis.
+    also of tokens that a search has forbidden; None where there is no step: of a blank source, or an empty hypothesis.
 
     rows: of the sources. hypotheses: the ids of each, EOS included where it has one. search: says how the attention
     reads. All processes of an evaluation call it, and each replays a share.

@@ -21,7 +21,7 @@ from mt.decoding.network import DecodedBatch, Network
 from mt.decoding.terms import MOST, Edit, edited, rewritten, streamed, words_of
 from mt.search.config import SearchConfig
 from mt.search.hypothesis import Hypothesis
-from mt.search.replay import Replayed, replayed
+from mt.search.stepper import Replayed, replayed
 from mt.step import EOS, UNK
 
 LEAST = 0.05

@@ -1,17 +1,23 @@
-"""Decoding with a model in torch: batches of sources of like lengths, their memories, and steppers for searches."""
+"""Decoding with a model in torch: batches of sources of like lengths, their memories, and steppers for searches.
+
+`TorchNetwork` is the `Network` of a model, and `torch_translator` and `load_runs` make translators with one."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from mt.checkpoint import load_meta, load_model, locate
 from mt.common.options import as_written
+from mt.config import Config
 from mt.data.batches import fixed_order
-from mt.data.fields import TEXT, Field, Row
+from mt.data.fields import TEXT, Field, Row, build_field
+from mt.data.tokenizer import Tokenizers
 from mt.decoding.forced import PosteriorAlignment
 from mt.decoding.modes import (
     DecodableModel,
@@ -24,10 +30,13 @@ from mt.decoding.modes import (
     wait_k_of,
 )
 from mt.decoding.network import BatchHypotheses, EncodedBatch, Part
-from mt.device import autocast
+from mt.decoding.translator import Translator
+from mt.device import autocast, choose
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError
 from mt.kernels.int8 import int8_copy
+from mt.models.ensemble import Ensemble
+from mt.models.seq2seq import Seq2Seq
 from mt.search.config import Precision, SearchConfig, width
 from mt.search.graph_stepper import GraphStepper
 from mt.search.options import BeamConfig, GreedyConfig
@@ -145,3 +154,63 @@ def _memory(model: DecodableModel, source: Tensor, mask: Tensor, precision: str)
     with autocast(source.device, "bf16"):
         memory = model.encode(source, mask)
     return map_tensors(lambda part: part.float() if part.is_floating_point() else part, memory)
+
+
+# Translators of models, of a run folder, and of several as an ensemble.
+
+
+def torch_translator(
+    model: DecodableModel,
+    tokenizers: Tokenizers,
+    config: Config,
+    processes: ProcessGroup = ALONE,
+    *,
+    precision: Precision | None = None,
+) -> Translator:
+    """Returns the translator of a model in torch.
+
+    processes: see `TorchNetwork`. precision: of products; by default that of the run. On a CPU fp32 takes the place of
+    fp16, which is several times as slow there. Raises UserError for int8 on another device than a CPU.
+    """
+    # Half precision is for GPUs.
+    usual: Precision = config.precision
+    if usual == "fp16" and next(model.parameters()).device.type == "cpu":
+        usual = "fp32"
+    network = TorchNetwork(
+        model,
+        build_field(config.dataset.field),
+        vocab_size=len(tokenizers.target),
+        precision=precision or usual,
+        processes=processes,
+        online_precision=precision,
+    )
+    return Translator(network, tokenizers, config)
+
+
+def load_runs(runs: Sequence[Path], checkpoint: str, device: str, precision: Precision | None) -> Translator:
+    """Returns the translator of a run folder (or of one of its checkpoints' folders). Several runs give the translator
+    of their ensemble, with the configuration of the first.
+
+    checkpoint: best, last, average or ema where the run made one. precision: see `torch_translator`. Raises UserError
+    where a folder is damaged or no run, and where runs have different vocabularies or kinds of sources.
+    """
+    if not runs:
+        raise UserError("there is no run to load: give the folder that training printed, or several")
+    loaded = [load_model(folder, checkpoint) for folder in runs]
+    models, (tokenizers, *others), (config, *configs) = zip(*loaded, strict=True)
+    # An ensemble averages next tokens: these must be the same pieces, after the same sources.
+    for path, side, other in zip(runs[1:], others, configs, strict=True):
+        if [tokenizer.model for tokenizer in side] != [tokenizer.model for tokenizer in tokenizers]:
+            raise UserError(
+                f"{path} has another vocabulary than {runs[0]}, and an ensemble averages the probabilities of the same "
+                "pieces. Give runs that were trained on one prepared corpus, or from one another (init_from)"
+            )
+        if other.dataset.field != config.dataset.field:
+            raise UserError(f"{path} reads other sources than {runs[0]}: give runs with the same dataset.field")
+    model: Seq2Seq | Ensemble = models[0] if len(runs) == 1 else Ensemble(models)
+    translator = torch_translator(model.to(choose(device)).eval(), tokenizers, config, precision=precision)
+    # A table of confidences is found by the folder of the run, and fits its weights alone.
+    if len(runs) == 1:
+        translator.folder = runs[0]
+        translator.trained = load_meta(locate(runs[0], checkpoint)).trained
+    return translator

@@ -27,8 +27,8 @@ from mt.search.hypothesis import EMPTY
 if TYPE_CHECKING:
     from mt.config import Config
     from mt.decoding.modes import DecodableModel
+    from mt.decoding.onnx import ExportedConfig
     from mt.decoding.streaming import Session
-    from mt.onnx import ExportedConfig
 
 
 class Translator:

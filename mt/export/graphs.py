@@ -18,13 +18,13 @@ from mt.common.input_files import sha256
 from mt.config import Config
 from mt.data.tokenizer import BOS
 from mt.decoding.modes import reads_hard
+from mt.decoding.onnx import ENCODER, FORMAT, MANIFEST, STEP, Manifest
 from mt.errors import UserError, message_of
 from mt.export.layers import onnx_layers
 from mt.models.attention import ATTENTIONS
 from mt.models.frontends.embedding import WordVectors
 from mt.models.seq2seq import Seq2Seq
 from mt.models.weights import Form
-from mt.onnx import ENCODER, FORMAT, MANIFEST, STEP, Manifest
 from mt.search.config import revised_search
 from mt.storage import write_json
 from mt.trees import tensors_of, with_tensors
@@ -61,7 +61,7 @@ def require_exportable(model: Seq2Seq, config: Config, dtype: Form) -> None:
         )
 
 
-# Writing them; `mt.onnx` says what goes in and comes out.
+# Writing them; `mt.decoding.onnx` says what goes in and comes out.
 
 ROWS = 3
 """How many hypotheses an example step has; the exporter would take a size of 0 or 1 for a constant."""

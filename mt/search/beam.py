@@ -25,8 +25,7 @@ from mt.common.stop import go_on
 from mt.search.coverage import Costs, Coverage
 from mt.search.hypothesis import End, History, Hypothesis, penalty
 from mt.search.processor import Candidates, Processor
-from mt.search.scores import READ
-from mt.search.stepper import Stepper
+from mt.search.stepper import READ, Stepper
 from mt.step import BOS, EOS
 
 

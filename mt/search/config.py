@@ -1,6 +1,6 @@
 """The choice of a search, the one function through which a batch is decoded, and searches with some options changed.
 
-The options are read without torch, too, where an exported model decodes (`mt.onnx`).
+The options are read without torch, too, where an exported model decodes (`mt.decoding.onnx`).
 """
 
 from collections.abc import Mapping, Sequence

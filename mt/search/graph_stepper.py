@@ -15,8 +15,7 @@ from torch import Tensor
 
 from mt.kernels.cuda_graph import recorded
 from mt.search.hypothesis import NEVER_CHOSEN
-from mt.search.scores import Scores
-from mt.search.stepper import Step
+from mt.search.stepper import Scores, Step
 from mt.search.torch_stepper import Predict, TorchStepper
 from mt.step import Attended
 from mt.trees import map_tensors, select_rows, tensors_of

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mt.search.hypothesis import NEVER_CHOSEN, End
-from mt.search.scores import Scores
+from mt.search.stepper import Scores
 from mt.step import EOS
 
 

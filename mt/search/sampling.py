@@ -18,8 +18,7 @@ from mt.errors import UserError
 from mt.search.hypothesis import End, History, Hypothesis
 from mt.search.options import MAX_BEAM_SIZE, SearchOptions, Utility
 from mt.search.processor import Processor
-from mt.search.scores import Scores
-from mt.search.stepper import Stepper
+from mt.search.stepper import Scores, Stepper
 from mt.step import BOS, EOS
 
 

@@ -7,8 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mt.search.scores import Scores
-from mt.search.stepper import Step
+from mt.search.stepper import Scores, Step
 from mt.step import Attended, Prediction
 from mt.trees import map_tensors, select_rows
 

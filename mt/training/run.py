@@ -12,7 +12,7 @@ from mt.config import Config
 from mt.config.optimizer import DecayConfig
 from mt.data.corpus import SPLITS, Corpus, Training
 from mt.decoding.modes import require_compatible, require_extending, require_wait_k
-from mt.decoding.runs import torch_translator
+from mt.decoding.torch_network import torch_translator
 from mt.decoding.translator import Translator
 from mt.distributed import ProcessGroup, code_digest
 from mt.errors import UserError, nearest

@@ -14,10 +14,9 @@ from mt import markup
 from mt.cli.decode import translate
 from mt.data.words import words
 from mt.decoding import documents
-from mt.decoding.confidence import Confidence
+from mt.decoding.confidence import Confidence, Unsure
 from mt.decoding.documents import Document, Sentence, joined, linked, translate_documents, translate_file
 from mt.decoding.translator import Translator
-from mt.decoding.unsure import Unsure
 from mt.errors import UserError
 from mt.markup.words import Linked
 from mt.search.config import BeamConfig

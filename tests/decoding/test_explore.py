@@ -10,7 +10,7 @@ import torch
 from mt import Translator
 from mt.decoding.explore import SHOWN, SearchTree, explore
 from mt.decoding.request import LexicalConstraints, Request
-from mt.decoding.runs import torch_translator
+from mt.decoding.torch_network import torch_translator
 from mt.models.ensemble import Ensemble
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SampleConfig

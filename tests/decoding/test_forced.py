@@ -9,8 +9,7 @@ import torch
 
 import mt
 from mt.decoding.forced import forced_rows
-from mt.decoding.runs import torch_translator
-from mt.decoding.torch_network import TorchNetwork
+from mt.decoding.torch_network import TorchNetwork, torch_translator
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.errors import UserError

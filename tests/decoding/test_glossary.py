@@ -13,8 +13,8 @@ from mt.config import Config
 from mt.data.glossary import glossaries_of
 from mt.data.words import words
 from mt.decoding.lines import LineFiles, translate_lines
-from mt.decoding.runs import torch_translator
 from mt.decoding.streaming import finish, read
+from mt.decoding.torch_network import torch_translator
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq

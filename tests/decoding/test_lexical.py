@@ -15,7 +15,7 @@ from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers
 from mt.decoding.lexical import ConstraintEncoder, spelling_of
 from mt.decoding.lines import LineFiles, translate_lines
 from mt.decoding.request import LexicalConstraints, Request
-from mt.decoding.runs import torch_translator
+from mt.decoding.torch_network import torch_translator
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.models.ensemble import Ensemble

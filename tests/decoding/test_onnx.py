@@ -18,14 +18,13 @@ import mt
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.tokenizer import TokenizerConfig, Tokenizers
-from mt.decoding.onnx import load_graphs
-from mt.decoding.runs import torch_translator
+from mt.decoding.onnx import load_graphs, sha256
+from mt.decoding.torch_network import torch_translator
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.export.folder import export
 from mt.export.graphs import quantize, require_exportable, write_graphs
 from mt.models.seq2seq import Seq2Seq
-from mt.onnx import sha256
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SampleConfig, SearchConfig
 from mt.storage import write_json
 from tests.marks import exhaustive

@@ -31,7 +31,9 @@ def replayed(translator: Translator, search):
 def test_the_best_of_each_step_is_what_greedy_search_wrote(name: str, search, request) -> None:
     translations, replays = replayed(request.getfixturevalue(name), search)
     assert [replay is None for replay in replays] == [not text for text in TEXTS]
-    for translation, (own, best) in ((one, replay) for one, replay in zip(translations, replays, strict=True) if replay):
+    for translation, (own, best) in (
+        (one, replay) for one, replay in zip(translations, replays, strict=True) if replay
+    ):
         assert [step[0][0] for step in best] == list(translation.ids)
         assert [step[0][1] for step in best] == pytest.approx(own)
         assert all(len(step) == RUNNERS_UP for step in best)

@@ -16,13 +16,12 @@ from mt.constraints.terms import NO_TERM, SourceTerm, Target, Terms
 from mt.data.corpus import Corpus
 from mt.data.words import words
 from mt.decoding.network import DecodedBatch, EncodedBatch
-from mt.decoding.runs import torch_translator
 from mt.decoding.term_choice import write_terms
+from mt.decoding.torch_network import torch_translator
 from mt.decoding.translator import Translator
 from mt.search.config import BeamConfig, GreedyConfig
 from mt.search.hypothesis import Hypothesis, Windows
-from mt.search.scores import Scores
-from mt.search.stepper import Step
+from mt.search.stepper import Scores, Step
 from mt.step import BOS, EOS, UNK
 from mt.training.start import begin
 from mt.training.train import train_and_test

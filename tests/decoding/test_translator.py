@@ -14,7 +14,7 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.decoding.explore import explore
 from mt.decoding.network import decode_rows
-from mt.decoding.runs import torch_translator
+from mt.decoding.torch_network import torch_translator
 from mt.decoding.translator import Translation, Translator
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq

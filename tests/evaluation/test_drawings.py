@@ -9,7 +9,7 @@ from mt import Translator
 from mt.common.links import weights_between_words
 from mt.data.corpus import Corpus
 from mt.data.split import Split
-from mt.decoding.runs import torch_translator
+from mt.decoding.torch_network import torch_translator
 from mt.evaluation.drawings import drawings, gold_links
 
 

@@ -11,7 +11,7 @@ from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.split import Split
 from mt.decoding.load import load
-from mt.decoding.runs import torch_translator
+from mt.decoding.torch_network import torch_translator
 from mt.evaluation.report import Changes, folder_name, report, samples, table
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, revised_search

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from mt.search.processor import Rules
-from mt.search.scores import Scores
+from mt.search.stepper import Scores
 from mt.step import EOS
 from tests.search.searches import beam, greedy
 

@@ -9,7 +9,7 @@ import torch
 from mt.search.config import SampleConfig, decode
 from mt.search.processor import Rules
 from mt.search.sampling import drawn as drawn_tokens, generators, sample
-from mt.search.scores import Scores
+from mt.search.stepper import Scores
 from mt.step import BOS, EOS, PAD
 from tests.search.searches import stepper
 

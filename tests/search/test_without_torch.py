@@ -7,8 +7,7 @@ import torch
 from mt.search.beam import search
 from mt.search.hypothesis import Hypothesis
 from mt.search.processor import Rules
-from mt.search.scores import Scores
-from mt.search.stepper import Step
+from mt.search.stepper import Scores, Step
 from mt.step import Attended
 from tests.marks import combined
 from tests.search.searches import beam

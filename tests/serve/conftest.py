@@ -16,7 +16,7 @@ import uvicorn
 from mt import Translator
 from mt.common.options import parse
 from mt.config import Config
-from mt.decoding.runs import torch_translator
+from mt.decoding.torch_network import torch_translator
 from mt.models.seq2seq import Seq2Seq
 from mt.serve.app import build
 from mt.serve.limits import Limits

@@ -12,7 +12,7 @@ import torch
 import mt
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.decoding.runs import torch_translator
+from mt.decoding.torch_network import torch_translator
 from mt.search.config import GreedyConfig
 from mt.training import loop
 from mt.training.loop import LossScale

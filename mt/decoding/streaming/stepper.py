@@ -21,8 +21,7 @@ from mt.search.config import SearchConfig
 from mt.search.hypothesis import on_host
 from mt.search.options import MAX_LENGTH
 from mt.search.processor import Processor
-from mt.search.scores import READ, Scores
-from mt.search.stepper import Step
+from mt.search.stepper import READ, Scores, Step
 from mt.step import BOS, EOS, NEEDS_MORE_SOURCE
 from mt.trees import concatenate_rows, select_some, stored_numbers
 

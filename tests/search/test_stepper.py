@@ -6,7 +6,7 @@ import torch
 
 from mt.errors import UserError
 from mt.search.hypothesis import NEVER_CHOSEN
-from mt.search.scores import READ, Scores, largest
+from mt.search.stepper import READ, Scores, largest
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 40])

@@ -4,8 +4,8 @@ from typing import Any
 import numpy as np
 
 from mt.data.placeholders import SYMBOLS
+from mt.decoding.confidence import Unsure
 from mt.decoding.translation import Translation, Units
-from mt.decoding.unsure import Unsure
 from mt.search.hypothesis import Windows
 
 
