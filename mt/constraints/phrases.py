@@ -5,7 +5,8 @@ ends with its word: a token that goes on with the word takes back that the phras
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from mt.constraints.spelling import Spelling
@@ -52,7 +53,9 @@ class Phrases:
         self._tokens = {token for forms in counted for form in forms for token in form.tokens}
         # What is computed of a state is kept: a beam looks at each again and again.
         self._after: dict[tuple[PhraseState, int | tuple[bool, bool]], PhraseState] = {}
-        self._needed: dict[PhraseState, tuple[int, int]] = {}
+        self.needed: Callable[[PhraseState], tuple[int, int]] = cache(self._count)
+        """Returns how many tokens a hypothesis needs to meet all its phrases, one after another, 0 where they are met.
+        Beside it stands what the phrase needs that needs most: fewer tokens never do, since phrases may share some."""
 
     def after(self, state: PhraseState, token: int) -> PhraseState:
         """Returns the state after one more token."""
@@ -99,14 +102,8 @@ class Phrases:
         ways = [way for way in self._ways(state) if state.missing[way[0]]]
         return sorted({self.forms[phrase][form].tokens[count] for phrase, form, count in ways})
 
-    def needed(self, state: PhraseState) -> tuple[int, int]:
-        """Returns how many tokens a hypothesis needs to meet all its phrases, one after another, 0 where they are met.
-        Beside it stands what the phrase needs that needs most: fewer tokens never do, since phrases may share some."""
-        if state not in self._needed:
-            self._needed[state] = self._count(state)
-        return self._needed[state]
-
     def _count(self, state: PhraseState) -> tuple[int, int]:
+        """Returns `needed`."""
         missing = [phrase for phrase, count in enumerate(state.missing) if count]
         gains = dict.fromkeys(missing, 0)
         for phrase, form, count in state.begun:

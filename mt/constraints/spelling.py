@@ -4,7 +4,8 @@ Both look at characters, so that it does not matter by which tokens a text is wr
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -79,8 +80,10 @@ class Avoided:
         """phrases: none is empty, with single blanks."""
         self.phrases = phrases
         self._spelling = spelling
-        self._forbidden: dict[str, np.ndarray] = {}
-        self._after: dict[tuple[str, int], str] = {}
+        self.after: Callable[[str, int], str] = cache(lambda state, token: self._end(state + spelling.surfaces[token]))
+        """Returns the state after one more token."""
+        self.forbidden: Callable[[str], np.ndarray] = cache(self._completing)
+        """Returns the tokens that may not follow a state, [F] int64."""
         self._within = {
             token
             for phrase in phrases
@@ -88,13 +91,6 @@ class Avoided:
             if spelling.whole(surface, begin, begin + len(phrase))
         }
         """The tokens that hold a whole phrase after their first character."""
-
-    def after(self, state: str, token: int) -> str:
-        """Returns the state after one more token."""
-        key = state, token
-        if key not in self._after:
-            self._after[key] = self._end(state + self._spelling.surfaces[token])
-        return self._after[key]
 
     def allows(self, tokens: Sequence[int]) -> bool:
         """Returns whether a hypothesis may begin with these tokens."""
@@ -118,14 +114,10 @@ class Avoided:
                     waiting.append(after)
         return False
 
-    def forbidden(self, state: str) -> np.ndarray:
-        """Returns the tokens that may not follow, [F] int64."""
-        if state not in self._forbidden:
-            tokens = set(self._within)
-            for phrase in self.phrases:
-                tokens.update(self._ending(phrase, state))
-            self._forbidden[state] = np.array(sorted(tokens), np.int64)
-        return self._forbidden[state]
+    def _completing(self, state: str) -> np.ndarray:
+        """Returns the tokens that would complete a phrase, or hold one."""
+        ending = (token for phrase in self.phrases for token in self._ending(phrase, state))
+        return np.array(sorted(self._within.union(ending)), np.int64)
 
     def _ending(self, phrase: str, state: str) -> Iterator[int]:
         """Yields the tokens that would complete a phrase. It may have begun in the state, or begin with the token."""

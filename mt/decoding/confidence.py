@@ -20,12 +20,12 @@ from mt.data.placeholders import SYMBOLS
 from mt.data.tokenizer import LinkUnit
 from mt.data.words import units
 from mt.decoding.translation import Translation
+from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.markup.words import UNSURE, Span
 
 if TYPE_CHECKING:
     from mt.decoding.streaming import Session
-    from mt.decoding.translator import Translator
 
 FILE = "confidence.json"
 """The name of a calibration in the folder of its run."""
@@ -110,7 +110,7 @@ class Confidence:
         self._unit: LinkUnit = unit
 
     @classmethod
-    def of(cls, translator: "Translator") -> "Confidence":
+    def of(cls, translator: Translator) -> "Confidence":
         """Returns the confidences of a loaded run, whose table is read once."""
         table = None if translator.folder is None else load_calibration(translator.folder, translator.trained)
         return cls(table, translator.link_units[1])
@@ -191,7 +191,7 @@ class Unsure(NamedTuple):
         """Returns whether a text is left out."""
         return self.leave_out and self.confidence.text(translation) < self.least
 
-    def spans(self, translator: "Translator", translation: Translation) -> list[Span]:
+    def spans(self, translator: Translator, translation: Translation) -> list[Span]:
         """Returns where the words begin and end that are marked; none where whole texts are left out. The symbol of a
         placeholder is never marked."""
         found: list[Span] = []
@@ -205,7 +205,7 @@ class Unsure(NamedTuple):
                 found.append((begin, end))
         return found
 
-    def shown(self, translator: "Translator", translation: Translation) -> str:
+    def shown(self, translator: Translator, translation: Translation) -> str:
         """Returns the text with each unsure word as [?word], or an empty text where it is left out."""
         # The marks go around the words, and the text between them stays.
         if self.leaves_out(translation):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
 from mt import markup
@@ -22,6 +22,7 @@ from mt.data.placeholders import placeholders_of
 from mt.decoding.confidence import Unsure
 from mt.decoding.request import LexicalConstraints, Request, names_of, requests_of
 from mt.decoding.translation import Translation, in_units, links_between_pieces
+from mt.decoding.translator import Translator
 from mt.errors import UserError, shown, visible_lines
 from mt.markup import attributes
 from mt.markup.blocks import Kept
@@ -31,11 +32,7 @@ from mt.markup.words import Linked, Span
 from mt.search.config import SearchConfig
 from mt.text_io import STANDARD_INPUT, ended_lines, input_bytes
 
-if TYPE_CHECKING:
-    from mt.decoding.translator import Translator
-
-
-_NOTED: "WeakSet[Translator]" = WeakSet()
+_NOTED: WeakSet[Translator] = WeakSet()
 """The models that have been noted to have no symbols for placeholders."""
 
 
@@ -49,7 +46,7 @@ class Document:
 
 
 def translate_documents(
-    translator: "Translator",
+    translator: Translator,
     documents: Sequence[Raw],
     format: str,
     search: SearchConfig | None,
@@ -92,7 +89,7 @@ def translate_documents(
 
 
 def _translated(
-    translator: "Translator",
+    translator: Translator,
     read: Sequence[Sequence[str | Segment]],
     search: SearchConfig | None,
     requests: Sequence[Request] | None,
@@ -122,7 +119,7 @@ def _translated(
     return results
 
 
-def _note_placeholders(translator: "Translator", read: Sequence[Sequence[str | Segment]], kept: Kept) -> None:
+def _note_placeholders(translator: Translator, read: Sequence[Sequence[str | Segment]], kept: Kept) -> None:
     """Notes, once for a model, that it has no symbols for placeholders, where documents have some."""
     if kept.symbols or translator in _NOTED:
         return
@@ -138,7 +135,7 @@ def _note_placeholders(translator: "Translator", read: Sequence[Sequence[str | S
         )
 
 
-def kept_placeholders(translator: "Translator", syntaxes: Sequence[str] | None = None) -> Kept:
+def kept_placeholders(translator: Translator, syntaxes: Sequence[str] | None = None) -> Kept:
     """Returns the placeholders of documents that are kept whole. syntaxes: by names; None: as in training."""
     symbols = min(side.placeholders for side in translator.tokenizers)
     names = tuple(syntaxes or translator.config.dataset.tokenizer.placeholder_syntaxes)
@@ -202,7 +199,7 @@ def joined(sentences: Sequence[tuple[Linked, Sentence]]) -> Linked:
     return Linked(text, links, unsure)
 
 
-def _linked(translator: "Translator", translation: Translation, sentence: Sentence, unsure: Unsure | None) -> Linked:
+def _linked(translator: Translator, translation: Translation, sentence: Sentence, unsure: Unsure | None) -> Linked:
     """Returns the translation of a sentence with the marks of words that are probably wrong, or the sentence itself
     where it has no letter, or is left out."""
     # Then each character is linked to itself.
@@ -212,7 +209,7 @@ def _linked(translator: "Translator", translation: Translation, sentence: Senten
     return linked(translator, translation, sentence.text)._replace(unsure=spans)
 
 
-def linked(translator: "Translator", translation: Translation, source: str) -> Linked:
+def linked(translator: Translator, translation: Translation, source: str) -> Linked:
     """Returns a translation with links between characters: of each piece with the piece that it attended to most."""
     translation = in_units(translator, translation, source, "char")
     if not translation.tokens:
@@ -266,7 +263,7 @@ _WESTERN = frozenset(["ascii", "iso8859-1"])
 
 
 def translate_file(
-    translator: "Translator",
+    translator: Translator,
     path: Path | None,
     search: SearchConfig,
     format: str,

@@ -19,6 +19,7 @@ from mt.data.fields import Raw, Row, as_list, require_texts
 from mt.decoding.modes import evaluation_mode, reads_hard, require_compatible, wait_k_of
 from mt.decoding.network import DecodedBatch, Part, refuse_long_rows
 from mt.decoding.translation import Extraction, Linking, Translation, Units, decoded
+from mt.decoding.translator import Translator
 from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError, invalid_choice
@@ -98,16 +99,15 @@ class PosteriorAlignment(Part):
 
 if TYPE_CHECKING:
     from mt.decoding.torch_network import TorchNetwork
-    from mt.decoding.translator import Translator
 
 _READS_AFTER = {"bahdanau": 2}
 """After how many steps the state that the attention asks with has read a token, by decoder; with others after 1."""
 
 
 def aligned(
-    translator: "Translator",
+    translator: Translator,
     pairs: tuple[Raw | Iterable[Raw], str | Iterable[str]],
-    other: "Translator | None",
+    other: Translator | None,
     method: Symmetrisation,
     *,
     hard: bool | None,
@@ -147,7 +147,7 @@ def aligned(
     return translations[0] if alone else translations
 
 
-def _require_opposite(translator: "Translator", other: "Translator", method: Symmetrisation) -> None:
+def _require_opposite(translator: Translator, other: Translator, method: Symmetrisation) -> None:
     """Raises UserError where there is no such method, or two models are not of opposite directions."""
     # Both models must read texts, in opposite directions.
     if method not in get_args(Symmetrisation):
@@ -163,7 +163,7 @@ def _require_opposite(translator: "Translator", other: "Translator", method: Sym
 
 
 def _linked(
-    translator: "Translator",
+    translator: Translator,
     sources: Sequence[Raw],
     targets: Sequence[str],
     *,
@@ -200,7 +200,7 @@ def _linked(
     return translations
 
 
-def _require_links(translator: "Translator", extract: Extraction, *, shift: bool) -> None:
+def _require_links(translator: Translator, extract: Extraction, *, shift: bool) -> None:
     """Raises UserError where links cannot be made so."""
     if isinstance(extract, int | float) and not 0 < extract <= 1:
         raise UserError(f"extract={extract:g} is no weight: give a number above 0, and at most 1")
@@ -225,7 +225,7 @@ def _forced(loss: Loss, targets: Sequence[Sequence[int]], *, hard: bool) -> Iter
         yield Hypothesis(tuple(ids), scores[row], scores[row], windows, tuple(log_probs))
 
 
-def _with_text(translator: "Translator", found: Translation, text: str) -> Translation:
+def _with_text(translator: Translator, found: Translation, text: str) -> Translation:
     """Returns a translation whose tokens were made of a text with this text."""
 
     def find_units() -> Units:

@@ -3,7 +3,6 @@
 import functools
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,14 +19,12 @@ from mt.data.words import letters, term_words
 from mt.decoding.network import DecodedBatch, Part
 from mt.decoding.request import Request
 from mt.decoding.term_choice import write_terms
+from mt.decoding.translator import Translator
 from mt.errors import UserError, shown
 from mt.search.config import BeamConfig, GreedyConfig, SampleConfig, SearchConfig
 from mt.search.hypothesis import Hypothesis
 from mt.search.processor import Processor
 from mt.text_io import composed, is_blank
-
-if TYPE_CHECKING:
-    from mt.decoding.translator import Translator
 
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 """A piece that is a byte of a character."""
@@ -266,10 +263,10 @@ class ConstraintEncoder:
         return prefix if prefix.possible else Prefix(self._ids(composed(text), name), "", self.spelling)
 
 
-_ENCODERS: "WeakKeyDictionary[Translator, ConstraintEncoder]" = WeakKeyDictionary()
+_ENCODERS: WeakKeyDictionary[Translator, ConstraintEncoder] = WeakKeyDictionary()
 
 
-def encoder_of(translator: "Translator") -> ConstraintEncoder:
+def encoder_of(translator: Translator) -> ConstraintEncoder:
     """Returns the encoder of requests to a model, which is made once."""
     if translator not in _ENCODERS:
         source, target, *_ = translator.tokenizers
@@ -278,7 +275,7 @@ def encoder_of(translator: "Translator") -> ConstraintEncoder:
 
 
 def parts_of(
-    translator: "Translator",
+    translator: Translator,
     search: SearchConfig,
     requests: Sequence[Request] | None,
     texts: Sequence[Raw] | None,

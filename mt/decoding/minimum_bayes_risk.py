@@ -8,19 +8,16 @@ Byrne 2004, section 3.2).
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mt.data.dataset import DatasetConfig
 from mt.decoding.network import DecodedBatch, Part
+from mt.decoding.translator import Translator
 from mt.metrics.base import PLAIN, Settings
 from mt.metrics.sentence import SENTENCE_SCORES, SentenceScore
 from mt.search.config import BeamConfig, SampleConfig
 from mt.search.hypothesis import Hypothesis
-
-if TYPE_CHECKING:
-    from mt.decoding.translator import Translator
 
 
 def metric_settings(dataset: DatasetConfig, *, lowercase: bool) -> Settings:
@@ -37,7 +34,7 @@ def metric_settings(dataset: DatasetConfig, *, lowercase: bool) -> Settings:
 class MinimumBayesRisk(Part):
     """Chooses among the hypotheses of each sentence by the utility of a search, and orders them."""
 
-    def __init__(self, search: SampleConfig | BeamConfig, translator: "Translator") -> None:
+    def __init__(self, search: SampleConfig | BeamConfig, translator: Translator) -> None:
         """Raises UserError where the utility cannot be used here: its tokenizer is not installed."""
         assert search.utility is not None
         self._search = search

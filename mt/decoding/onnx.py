@@ -60,13 +60,13 @@ class Manifest(Options):
     """The sums of the other files that decoding reads, by name."""
 
 
-class ExportedChoice(Options):
+class ExportedChoice(Options, extra="ignore"):
     """The choice of a group of options, by name."""
 
     name: str
 
 
-class ExportedConfig(Options):
+class ExportedConfig(Options, extra="ignore"):
     """The part of the `config.json` of a run that decoding needs."""
 
     attention: ExportedChoice
@@ -231,13 +231,10 @@ def load_graphs(
             f"precision={precision} is not for engine=onnx, which computes in what was exported: leave it out, or "
             "export again (--precision int8)"
         )
-    # The run's own configuration, of which the core that has no torch knows some parts alone.
     (folder,) = runs
     network = OnnxNetwork(folder)
     path = folder / "config.json"
-    plain = as_now(read_json(path, "copy the folder again"))
-    known = {name: plain[name] for name in ExportedConfig.model_fields if name in plain}
-    known["attention"] = {"name": plain.get("attention", {}).get("name")}
-    translator = Translator(network, Tokenizers.load(folder), parse(known, ExportedConfig, str(path)))
+    config = parse(as_now(read_json(path, _REMEDY)), ExportedConfig, str(path))
+    translator = Translator(network, Tokenizers.load(folder), config)
     translator.folder = folder
     return translator

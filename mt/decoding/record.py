@@ -5,7 +5,7 @@ exported, to find what else could have stood in their places. Needs no torch."""
 
 import math
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +14,9 @@ from mt.common.links import to_pharaoh
 from mt.data.fields import Raw, Row
 from mt.decoding.confidence import Confidence, mean
 from mt.decoding.translation import Translation
+from mt.decoding.translator import Translator
 from mt.search.config import SearchConfig, revised_search
 from mt.search.stepper import Replayed, replayed
-
-if TYPE_CHECKING:
-    from mt.decoding.translator import Translator
 
 # What else each step could have written.
 
@@ -27,7 +25,7 @@ RUNNERS_UP = 6
 
 
 def runners_up(
-    translator: "Translator",
+    translator: Translator,
     rows: Sequence[Row],
     hypotheses: Sequence[Sequence[int]],
     search: SearchConfig,
@@ -65,7 +63,7 @@ _PARTS = 1000
 
 
 def record(
-    translator: "Translator",
+    translator: Translator,
     translation: Translation,
     source: Raw,
     *,

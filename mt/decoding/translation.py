@@ -45,11 +45,7 @@ def links_between_pieces(windows: Windows, *, stops: bool = False, shift: int = 
 
     stops: links are to where a hard attention stopped, not to the largest weight (`Windows.peaks`).
     shift: how many steps later than it is written a token's weights are taken; at the end, those of the last step.
-
-    Raises ValueError for the stops of a soft attention.
     """
-    if stops and windows.stops is None:
-        raise ValueError("a soft attention has no stops")
     positions = windows.stops.tolist() if stops and windows.stops is not None else windows.peaks()
     last = len(positions) - 1
     chosen = (positions[min(step + shift, last)] for step in range(last + 1))

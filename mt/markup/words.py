@@ -112,12 +112,10 @@ def _counts(linked: Linked, length: int, source: Sequence[Span], target: Sequenc
 def _same(source: Sequence[str], target: Sequence[str]) -> dict[int, int]:
     """Returns target words with the source words that are surely the same: symbols of placeholders, and words, such as
     names and numbers, that both sides have once."""
-    places: list[dict[str, list[int]]] = []
-    for words in (source, target):
-        of_side: dict[str, list[int]] = defaultdict(list)
+    places: tuple[dict[str, list[int]], ...] = defaultdict(list), defaultdict(list)
+    for of_side, words in zip(places, (source, target), strict=True):
         for number, word in enumerate(words):
             of_side[word].append(number)
-        places.append(of_side)
     same: dict[int, int] = {}
     for word, numbers in places[1].items():
         own = places[0].get(word, [])

@@ -17,8 +17,6 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from mt.common.options import as_written
-from mt.errors import UserError
 from mt.search.beam import search
 from mt.search.hypothesis import Hypothesis
 from mt.search.options import MAX_LENGTH, BeamConfig, BeamOptions, GreedyConfig, SearchOptions
@@ -106,7 +104,6 @@ class ExtendingOptions(SearchOptions):
         """Returns [T] int64, how many source positions must have come for each token.
 
         places: [T], the numbers of the tokens, from 0. stops: as in `Draft`. length: of the source, EOS included.
-        Raises UserError where the attention has to stop and does not.
         """
         raise NotImplementedError
 
@@ -118,7 +115,7 @@ class ExtendingOptions(SearchOptions):
         source goes on a hypothesis is no longer than what was read allows.
 
         stepper: of wait-k one that hides from each step what has not been read by then. source_lengths: of B sentences,
-        tokens, EOS included. Raises UserError as `needed`.
+        tokens, EOS included.
         """
         # By the source tokens that have been read, from none to all of the longest source: rising.
         limits = [self.longest(length) for length in range(max(source_lengths) + 1)]
@@ -158,11 +155,7 @@ class OnlineConfig(ExtendingOptions):
         return StoppingConfig(**self.model_dump(exclude={"name"}), mode="hard")
 
     def needed(self, places: np.ndarray, stops: np.ndarray | None, length: int) -> np.ndarray:
-        if stops is None:
-            raise UserError(
-                "online decoding needs an attention that stops at a source position, as monotonic, mocha, matcha and "
-                f"milk do: choose {as_written('search', 'greedy')}, or such a model"
-            )
+        assert stops is not None  # no other attention is searched so
         # To have selected nothing, a step must have read the whole source.
         return np.where(stops < 0, length, stops + 1)
 

@@ -148,11 +148,8 @@ class Key:
     """The key that clients have to know, if any."""
 
     def __init__(self, key: str | None) -> None:
+        self.required = key is not None
         self._key = None if key is None else key.encode()
-
-    @property
-    def required(self) -> bool:
-        return self._key is not None
 
     def known(self, request: Request) -> bool:
         """Returns whether no key is asked for, or a request has it in its header, as `Authorization: Bearer KEY`."""

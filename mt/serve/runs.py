@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from mt.data.fields import AudioField, Raw, Row
+from mt.data.fields import AudioField, Raw
 from mt.decoding.documents import translate_documents
 from mt.decoding.explore import Explored, can_force, explore
 from mt.decoding.record import record, runners_up
@@ -16,6 +16,7 @@ from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.errors import UserError, shown
 from mt.search.config import SearchConfig, n_best_search, revised_search, width
+from mt.search.stepper import Replayed
 from mt.serve.bodies import NO_WISHES, Wishes
 from mt.serve.limits import Limits, Metrics, RequestError, full
 from mt.serve.worker import Worker
@@ -54,10 +55,8 @@ class Translating:
 
     def do(self, items: Sequence[tuple[Raw, Any]]) -> list[Any]:
         """Returns the hypotheses of each source."""
-        return self._decoded(items, self.run.translator.encoded([source for source, _ in items]))
-
-    def _decoded(self, items: Sequence[tuple[Raw, Any]], rows: Sequence[Row]) -> list[list[Translation]]:
         sources = [source for source, _ in items]
+        rows = self.run.translator.encoded(sources)
         return self.run.translator.decode(rows, self.search, texts=sources, requests=_requests(items))
 
 
@@ -76,11 +75,13 @@ class Recording(Translating):
 
     def _translated(self, items: Sequence[tuple[Raw, Trial]]) -> list[dict[str, Any]]:
         sources = [source for source, _ in items]
-        rows = self.run.translator.encoded(sources)
-        translations = self._decoded(items, rows)
-        # A second pass along the best hypotheses finds the runners-up.
-        best = [hypotheses[0].ids for hypotheses in translations]
-        replays = runners_up(self.run.translator, rows, best, self.search, self.top) if self.top else [None] * len(best)
+        translations = super().do(items)
+        replays: list[Replayed | None] = [None for _ in sources]
+        if self.top:
+            # A second pass along the best hypotheses finds the runners-up.
+            best = [hypotheses[0].ids for hypotheses in translations]
+            rows = self.run.translator.encoded(sources)
+            replays = runners_up(self.run.translator, rows, best, self.search, self.top)
         explored = zip(sources, translations, replays, strict=True)
         return [self._answer(source, Explored(found, None, replay)) for source, found, replay in explored]
 

@@ -6,10 +6,12 @@ somebody still waits (see `mt.common.stop`).
 """
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -37,7 +39,7 @@ class _Job:
     item: Any
     deadline: float
     """Seconds on the monotonic clock."""
-    result: "asyncio.Future[Any]"
+    result: Future[Any] = field(default_factory=Future)
     """It is cancelled when nobody waits for it any more."""
     came: float = field(default_factory=time.monotonic)
 
@@ -47,17 +49,12 @@ class _Job:
         return not self.result.done() and time.monotonic() < self.deadline
 
     def finish(self, result: Any) -> None:
-        """Hands a result or an error from the thread of the run to the event loop."""
-
-        def hand() -> None:
-            if self.result.done():
-                return
+        """Hands a result or an error from the thread of the run to who waits for it."""
+        with contextlib.suppress(InvalidStateError):  # nobody does
             if isinstance(result, Exception):
                 self.result.set_exception(result)
             else:
                 self.result.set_result(result)
-
-        self.result.get_loop().call_soon_threadsafe(hand)
 
 
 class _LateError(RequestError):
@@ -91,8 +88,7 @@ class Worker:
         no result before the deadline."""
         # Jobs wait in the queue, if it has room for them.
         deadline = time.monotonic() + self._limits.deadline
-        loop = asyncio.get_running_loop()
-        jobs = [_Job(work, item, deadline, loop.create_future()) for item in items]
+        jobs = [_Job(work, item, deadline) for item in items]
         with self._changed:
             if self._stopping:
                 raise full("the server is stopping")
@@ -103,7 +99,7 @@ class Worker:
         # Whoever gives up cancels its jobs, so that they are not begun.
         try:
             async with asyncio.timeout(self._limits.deadline):
-                return await asyncio.gather(*(job.result for job in jobs))
+                return await asyncio.gather(*(asyncio.wrap_future(job.result) for job in jobs))
         except TimeoutError:
             raise _LateError(self._limits) from None
         finally:

@@ -71,8 +71,6 @@ def test_links_are_where_most_weight_is_or_a_stop():
     assert links(THREE) == {(3, 0), (0, 1), (1, 3)}
     stopped = THREE._replace(stops=np.array([2, 0, -1, 2]))
     assert links(stopped, stops=True) == {(2, 0), (0, 1), (2, 3)} and links(stopped) == links(THREE)
-    with pytest.raises(ValueError, match="a soft attention has no stops"):
-        links(THREE, stops=True)
     assert links(EMPTY) == set()
 
 

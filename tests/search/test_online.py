@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from mt.errors import UserError
 from mt.search.config import OnlineConfig, WaitKConfig, decode
 from tests.search.searches import greedy, online, stepper
 
@@ -58,9 +57,3 @@ def test_the_rest_is_greedy_search(make_toy, config):
         assert h.delays is not None and len(h.delays) == len(h.tokens)
         assert (h.tokens, h.log_prob, h.score) == (expected.tokens, expected.log_prob, expected.score)
         assert h.windows == expected.windows
-
-
-def test_refuses_an_attention_that_does_not_stop(make_toy):
-    toy = make_toy(1, 7, seed=0)
-    with pytest.raises(UserError, match="online decoding needs an attention that stops at a source position"):
-        online(toy, toy.memory(), source_lengths=[4], limits=[4] * 5)

@@ -1,7 +1,5 @@
 """Translation of sources that are still arriving: by which search a run streams, and how its sessions begin."""
 
-from typing import TYPE_CHECKING
-
 from mt.data.tokenizer import Unit
 from mt.decoding.lexical import encoder_of
 from mt.decoding.modes import DecodableModel, attends, extends, require_compatible
@@ -9,10 +7,8 @@ from mt.decoding.request import Request
 from mt.decoding.streaming.extend import ExtendedSession
 from mt.decoding.streaming.redraft import RedraftedSession, simulated
 from mt.decoding.streaming.session import Session, Streaming, finish, read
+from mt.decoding.translator import Translator
 from mt.search.config import SearchConfig, revised_search
-
-if TYPE_CHECKING:
-    from mt.decoding.translator import Translator
 
 __all__ = ["Session", "finish", "open_session", "read", "simulated", "streaming_search"]
 
@@ -28,7 +24,7 @@ def streaming_search(search: SearchConfig, model: DecodableModel) -> SearchConfi
     return revised_search(search, {"name": "alignatt" if attends(model) else "agree"})
 
 
-def open_session(translator: "Translator", search: SearchConfig, unit: Unit, request: Request | None = None) -> Session:
+def open_session(translator: Translator, search: SearchConfig, unit: Unit, request: Request | None = None) -> Session:
     """Begins a session. request: what is asked of its translation. Raises UserError where the search does not fit the
     model, and where it cannot do what is asked."""
     model = translator.model

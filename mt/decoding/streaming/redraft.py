@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate, chain
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -23,14 +23,12 @@ from mt.decoding.network import refuse_long_rows
 from mt.decoding.request import Request
 from mt.decoding.streaming.session import Session, Streaming
 from mt.decoding.translation import Timing, Translation
+from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.metrics.latency import erased, finalised
 from mt.search.config import SearchConfig
 from mt.search.hypothesis import EMPTY
 from mt.search.policies import Draft
-
-if TYPE_CHECKING:
-    from mt.decoding.translator import Translator
 
 _DRAFTS = 100
 """How many drafts are kept, for policies that compare them."""
@@ -203,7 +201,7 @@ TOGETHER = 256
 
 
 def simulated(
-    translator: "Translator",
+    translator: Translator,
     rows: Sequence[Row],
     search: SearchConfig,
     texts: Sequence[Raw] | None = None,
@@ -239,7 +237,7 @@ class _Simulated(RedraftedSession):
     """A session whose source is there as a whole, and what it has shown after each part."""
 
     def __init__(
-        self, translator: "Translator", search: SearchConfig, row: Row, source: Raw | None, request: Request | None
+        self, translator: Translator, search: SearchConfig, row: Row, source: Raw | None, request: Request | None
     ) -> None:
         # Latency counts characters or words, and so the session writes these.
         unit: Unit = "char" if translator.config.dataset.latency_unit == "char" else "word"

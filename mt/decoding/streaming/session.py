@@ -8,7 +8,7 @@ print(*session.finish())"""
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -18,12 +18,10 @@ from mt.data.tokenizer import Tokenizers, Unit
 from mt.decoding.delays import written_units
 from mt.decoding.lexical import SourceTerms
 from mt.decoding.modes import DecodableModel
+from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.search.config import SearchConfig
 from mt.text_io import composed
-
-if TYPE_CHECKING:
-    from mt.decoding.translator import Translator
 
 # Written words never change, and depend only on what had been read before. Sessions are independent: many may be open
 # at once, and `read` and `finish` take several in one batch, with the same result. For a sound, `session.read(samples)`
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
 class Streaming(NamedTuple):
     """How a session translates. Sessions that read in one batch must have the same."""
 
-    translator: "Translator"
+    translator: Translator
     search: SearchConfig
     unit: Unit
     """Whether words, between blanks, or characters are read and written."""
