@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, cast, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import torch
@@ -120,30 +120,27 @@ def aligned(
     joined.
     """
     # Both sides are single texts, or lists of as many texts.
-    source_list, alone = as_list(pairs[0])
-    target_list, target_alone = as_list(pairs[1])
+    (sources, alone), (targets, target_alone) = map(as_list, pairs)
     if alone != target_alone:
         raise UserError("align takes two texts or two lists of texts, not one of each")
-    if len(source_list) != len(target_list):
-        counts = f"{len(source_list)} sources and {len(target_list)} targets"
+    if len(sources) != len(targets):
+        counts = f"{len(sources)} sources and {len(targets)} targets"
         raise UserError(f"align takes a target for each source: {counts}")
     # One model gives its own links, and two models the links on which they agree.
     links = partial(_linked, hard=hard, extract=extract, shift=shift)
     if other is None:
-        translations = links(translator, source_list, cast(list[str], target_list))
+        translations = links(translator, sources, targets)
     else:
         _require_opposite(translator, other, method)
-        forward = links(translator, source_list, cast(list[str], target_list))
+        forward = links(translator, sources, targets)
         # Links of both models join the units of the first one.
         other = copy(other)
         other.link_units = (translator.link_units[1], translator.link_units[0])
-        reverse = links(other, cast(list[str], target_list), cast(list[str], source_list))
-        translations = [
-            replace(
-                own, linking=Linking(agreed=frozenset(symmetrised(own.links, {(i, j) for j, i in back.links}, method)))
-            )
-            for own, back in zip(forward, reverse, strict=True)
-        ]
+        reverse = links(other, targets, sources)
+        translations = []
+        for own, back in zip(forward, reverse, strict=True):
+            agreed = symmetrised(own.links, {(i, j) for j, i in back.links}, method)
+            translations.append(replace(own, linking=Linking(agreed=frozenset(agreed))))
     return translations[0] if alone else translations
 
 
@@ -165,14 +162,14 @@ def _require_opposite(translator: Translator, other: Translator, method: Symmetr
 def _linked(
     translator: Translator,
     sources: Sequence[Raw],
-    targets: Sequence[str],
+    targets: Sequence[Any],
     *,
     hard: bool | None,
     extract: Extraction,
     shift: bool,
 ) -> list[Translation]:
     """Returns translations with the targets as their texts, and links by these options. Raises UserError where they do
-    not fit."""
+    not fit, or a target is no text."""
     network = translator.network.in_torch()  # What is exported is refused before its options are looked at.
     _require_links(translator, extract, shift=shift)
     steps = _READS_AFTER.get(translator.config.decoder.name, 1) if shift else 0

@@ -51,9 +51,11 @@ class Network(Protocol):
 
     def extends(self, search: SearchConfig) -> bool:
         """Returns whether this search writes while the encoder reads on; see `mt.search.policies`."""
+        return False
 
     def encoded_lengths(self, lengths: Sequence[int]) -> list[int]:
         """Returns how many positions sources of these lengths have for the attention. lengths: as the field counts."""
+        return [*lengths]
 
     def batches(self, rows: Sequence[Row], search: SearchConfig) -> list[np.ndarray]:
         """Returns the batches of this process: the indices of rows that are decoded together."""
@@ -64,6 +66,7 @@ class Network(Protocol):
 
     def merged(self, share: list[BatchHypotheses]) -> list[BatchHypotheses]:
         """Returns the hypotheses of all processes. share: those of this process."""
+        return share
 
     def in_torch(self) -> "TorchNetwork":
         """Returns itself where it has a model in torch, which alignments, streams and statistics need. Raises UserError

@@ -18,7 +18,7 @@ from mt.common.options import MAX_SIZE, Options, parse
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import Row
 from mt.data.tokenizer import Tokenizers
-from mt.decoding.network import BatchHypotheses, EncodedBatch, Part
+from mt.decoding.network import EncodedBatch, Network, Part
 from mt.decoding.translator import Translator
 from mt.errors import UserError, message_of
 from mt.kernels.threads import step_threads
@@ -150,7 +150,7 @@ class OnnxStepper:
         return Step(Scores(log_probs), Attended(weights, stops, first_positions))
 
 
-class OnnxNetwork:
+class OnnxNetwork(Network):
     """The graphs of a folder that `mt export RUN --out DIR --format onnx` made; see `Network`. Sentences are
     decoded one by one."""
 
@@ -182,12 +182,6 @@ class OnnxNetwork:
         if isinstance(search, BeamConfig) and search.penalties:
             search.penalties.require_readable(hard=self.manifest.hard)
 
-    def extends(self, search: SearchConfig) -> bool:
-        return False
-
-    def encoded_lengths(self, lengths: Sequence[int]) -> list[int]:
-        return list(lengths)
-
     def batches(self, rows: Sequence[Row], search: SearchConfig) -> list[np.ndarray]:
         return [np.array([index]) for index in range(len(rows))]
 
@@ -197,9 +191,6 @@ class OnnxNetwork:
         source = {"source": np.asarray(row, np.int64)[None]}  # [1, S]
         encoded = dict(zip(self._encoded_names, self._encoder.run(self._encoded_names, source), strict=True))
         yield EncodedBatch(OnnxStepper(self._step, encoded, self.manifest.hard, width(search)), [len(row)])
-
-    def merged(self, share: list[BatchHypotheses]) -> list[BatchHypotheses]:
-        return share
 
     def in_torch(self) -> "TorchNetwork":
         raise UserError(

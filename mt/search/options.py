@@ -59,16 +59,12 @@ class SearchOptions(Options):
     that token may be written, too."""
 
     @model_validator(mode="after")
-    def _leaves_room_for_eos(self) -> Self:
+    def _limits_fit_together(self) -> Self:
         if self.max_length is not None and self.min_length >= self.max_length:
             raise UserError(
                 f"{as_written('search.min_length', self.min_length)} leaves no room for EOS within "
                 f"{as_written('search.max_length', self.max_length)}: lower the one or raise the other"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _extra_is_added_to_something(self) -> Self:
         if self.max_extra is not None and self.max_ratio is None and self.max_length is not None:
             raise UserError(
                 f"{as_written('search.max_extra', self.max_extra)} is added to max_ratio * (source tokens), and "
