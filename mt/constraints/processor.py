@@ -44,6 +44,9 @@ class TokenConstraints(NamedTuple):
         return max(phrases, prefix) + (0 if self.terms is None else self.terms.fewest)
 
 
+_NOTHING = TokenConstraints("a sentence of which nothing is asked", Spelling([], ""))
+
+
 class State:
     """The state of a hypothesis in the automata of its sentence.
 
@@ -127,19 +130,19 @@ class ConstraintProcessor(Processor):
                     f"{asked.name} asks for {asked.fewest} tokens or more, and at most {limit} are written: ask for "
                     "less, or raise the limit (search.max_length)"
                 )
-        self._states = [None if asked is None else State.first(asked) for asked in sentences]
-        """[N]: of each hypothesis; None where its sentence has no constraints."""
+        self._states = [State.first(asked or _NOTHING) for asked in sentences]
+        """[N]: of each hypothesis."""
         self._room = [*limits]
         """[N]: how many tokens each hypothesis may still have."""
         self._has_phrases = any(asked is not None and asked.phrases is not None for asked in sentences)
 
     def mask(self, scores: Scores) -> None:
         # Within a prefix only its options may follow; else all tokens but the forbidden ones.
-        states = [(row, state) for row, state in enumerate(self._states) if state is not None]
-        within = [(row, state.options) for row, state in states if state.options is not None]
+        rows = [*enumerate(self._states)]
+        within = [(row, state.options) for row, state in rows if state.options is not None]
         if within:
             scores.restrict(np.array([row for row, _ in within]), *_pairs(within))
-        scores.forbid(*_pairs([(row, state.forbidden) for row, state in states if state.options is None]))
+        scores.forbid(*_pairs([(row, state.forbidden) for row, state in rows if state.options is None]))
 
     def propose(self, scores: Scores, candidates: Candidates) -> Candidates:
         if not self._has_phrases:
@@ -149,9 +152,7 @@ class ConstraintProcessor(Processor):
         banks = np.zeros(tokens.shape, np.int64)
         least = np.zeros(tokens.shape, np.int64)
         for row, state in enumerate(self._states):
-            if state is not None:
-                needed = [state.needed_after(token) for token in tokens[row].tolist()]
-                banks[row], least[row] = zip(*needed, strict=True)
+            banks[row], least[row] = zip(*map(state.needed_after, tokens[row].tolist()), strict=True)
         # A hypothesis is dropped where the rest of its phrases has no room.
         room = np.where(tokens == EOS, 0, np.array(self._room)[:, None] - 1)
         log_probs[least > room] = -np.inf
@@ -162,9 +163,7 @@ class ConstraintProcessor(Processor):
         log_probs, tokens, _ = candidates
         # The wanted tokens of each hypothesis that are no candidates yet.
         pairs = zip(self._states, tokens.tolist(), strict=True)
-        further = [
-            [token for token in state.wanted if token not in best] if state is not None else [] for state, best in pairs
-        ]
+        further = [[token for token in state.wanted if token not in best] for state, best in pairs]
         # As a grid, whose unused places are impossible.
         counts = np.array([*map(len, further)])
         filled = np.arange(counts.max()) < counts[:, None]
@@ -176,8 +175,7 @@ class ConstraintProcessor(Processor):
         return np.concatenate((log_probs, further_log_probs), 1), np.concatenate((tokens, further_tokens), 1)
 
     def follow(self, parents: Sequence[int], tokens: Sequence[int]) -> None:
-        pairs = [(self._states[parent], token) for parent, token in zip(parents, tokens, strict=True)]
-        self._states = [None if state is None else state.after(token) for state, token in pairs]
+        self._states = [self._states[parent].after(token) for parent, token in zip(parents, tokens, strict=True)]
         self._room = [self._room[parent] - 1 for parent in parents]
 
 
