@@ -161,8 +161,12 @@ def subfolder(parent: Path, name: str) -> Path:
 
 
 def open_to_append(path: Path) -> TextIO:
-    """Opens a text file to append lines to, each written at its end. Raises UserError where a link leads elsewhere."""
-    return os.fdopen(_descriptor(path, os.O_WRONLY | os.O_APPEND), "a", buffering=1, encoding="utf-8")
+    """Opens a text file to append lines to, each written at its end; makes it where it is missing. Raises UserError
+    where anything but a regular file has its name."""
+    _refuse_irregular(path)
+    # What takes its place after that is not followed, nor waited for.
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    return os.fdopen(os.open(path, flags, 0o666), "a", buffering=1, encoding="utf-8")
 
 
 def refuse_link(path: Path) -> None:
@@ -204,14 +208,6 @@ def locked(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[No
     finally:
         path.unlink(missing_ok=True)  # whoever waits sees that, and takes a new file
         lock.release()
-
-
-def _descriptor(path: Path, mode: int) -> int:
-    """Returns the descriptor of a regular file, made where it is missing. Raises UserError where anything else has its
-    name."""
-    _refuse_irregular(path)
-    # What takes its place after that is not followed, nor waited for.
-    return os.open(path, mode | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
 
 
 def _refuse_irregular(path: Path) -> None:

@@ -1,14 +1,13 @@
 """The prepared corpus: its files, and its reader. Rows and raw text lie side by side, memory-mapped.
 
-`Example` is a raw pair. The protocols `Pairs` and `Training` say what training needs of a split. `Corpus.open` checks
-`meta.json` and the files, and gives the splits.
+`Example` is a raw pair. `Corpus.open` checks `meta.json` and the files, and gives the splits.
 """
 
 import contextlib
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +19,7 @@ from mt.common.options import Count, Digest, Options, parse
 from mt.data.arrow import ALL, Share, require_contents, require_sizes
 from mt.data.checks import open_table, require_sound
 from mt.data.fields import Field, FieldConfig, TextConfig, build_field
-from mt.data.split import Examples, Portion, Split
+from mt.data.split import Portion, Split
 from mt.data.tokenizer import Tokenizers
 from mt.errors import UserError, message_of
 
@@ -53,28 +52,7 @@ class Example(NamedTuple):
     """The words of a sound, where the target is something else; "" where unknown."""
 
 
-class Pairs(Protocol):
-    """Pairs that batches are made of."""
-
-    @property
-    def source(self) -> Field:
-        """The field of the sources."""
-
-    def lengths(self) -> tuple[np.ndarray, np.ndarray]:
-        """See `Split.lengths`."""
-
-    def read(self, indices: Sequence[int] | np.ndarray) -> Examples:
-        """See `Split.read`."""
-
-
-class Training(Protocol):
-    """A training set: a split, or one whose examples a transform changes."""
-
-    def of_epoch(self, seed: int, epoch: int) -> Pairs:
-        """See `Split.of_epoch`."""
-
-
-def sources(split: Pairs, count: int = 1_000) -> Iterator[tuple["Tensor", "Tensor"]]:
+def sources(split: Split, count: int = 1_000) -> Iterator[tuple["Tensor", "Tensor"]]:
     """Yields `count` sources of a training set, collated, always the same ones."""
     # Ten at a time, since a batch of sounds can be large.
     chosen = np.random.default_rng(0).permutation(len(split.lengths()[0]))[:count]

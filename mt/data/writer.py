@@ -121,25 +121,6 @@ def text_table(examples: Sequence[Example]) -> pa.Table:
     return pa.Table.from_pylist(records, COLUMNS.append(_REFERENCES))
 
 
-def encoded_pairs(
-    text: pa.Table | pa.RecordBatch, tokenizers: Tokenizers, reader: Reader = TEXT_READER
-) -> dict[str, pa.ListArray]:
-    """Returns the columns `source_ids` and `target_ids` of a table of `COLUMNS`, `transcript_ids` where transcripts
-    have a tokenizer, and `piece_links` where the reader has a `link_unit`."""
-    # Sources by their field, targets and transcripts always as text.
-    source, target = (text[name].to_pylist() for name in ("source", "target"))
-    columns = {
-        "source_ids": reader.column(source, tokenizers.source),
-        "target_ids": TEXT.column(target, tokenizers.target),
-    }
-    if tokenizers.transcript is not None:
-        columns["transcript_ids"] = TEXT.column(text["transcript"].to_pylist(), tokenizers.transcript)
-    if reader.link_unit is not None:
-        lines = text["links"].to_pylist()
-        columns["piece_links"] = links_of_pieces(lines, source, target, tokenizers, reader.link_unit)
-    return columns
-
-
 def _schema(reader: Reader, *, transcribed: bool) -> pa.Schema:
     columns = [
         ("source_ids", reader.field.arrow_type),  # of text: EOS included
@@ -155,15 +136,16 @@ def _schema(reader: Reader, *, transcribed: bool) -> pa.Schema:
 
 
 def _encoded(text: pa.RecordBatch, tokenizers: Tokenizers, reader: Reader, schema: pa.Schema) -> pa.RecordBatch:
-    if "references" in text.schema.names:
-        references = text["references"]
-    else:  # each target alone
-        references = pa.ListArray.from_arrays(np.arange(len(text) + 1, dtype=np.int32), text["target"])
-    columns = {
-        **encoded_pairs(text, tokenizers, reader),
-        "source": text["source"],
-        "target": text["target"],
-        "references": references,
-        "links": text["links"],
-    }
-    return pa.RecordBatch.from_arrays(list(columns.values()), schema=schema)
+    # Sources are encoded by their field, targets and transcripts always as text.
+    columns = {name: text[name] for name in text.schema.names}
+    source, target = (columns[name].to_pylist() for name in ("source", "target"))
+    columns["source_ids"] = reader.column(source, tokenizers.source)
+    columns["target_ids"] = TEXT.column(target, tokenizers.target)
+    if tokenizers.transcript is not None:
+        columns["transcript_ids"] = TEXT.column(columns["transcript"].to_pylist(), tokenizers.transcript)
+    if reader.link_unit is not None:
+        links = columns["links"].to_pylist()
+        columns["piece_links"] = links_of_pieces(links, source, target, tokenizers, reader.link_unit)
+    if "references" not in columns:  # each target alone
+        columns["references"] = pa.ListArray.from_arrays(np.arange(len(text) + 1, dtype=np.int32), text["target"])
+    return pa.RecordBatch.from_pydict({name: columns[name] for name in schema.names}, schema)

@@ -269,6 +269,9 @@ class RatioMetric(Metric):
 
     library: ClassVar[str | None] = None
     """The distribution that does the counting, whose version stands in the signature."""
+    signature_fields: str
+    """The fields of the signature that tell how the metric counts. `{case}` stands for the field about case, of metrics
+    that do not change case themselves."""
 
     @abstractmethod
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
@@ -278,10 +281,6 @@ class RatioMetric(Metric):
     def score_of_sums(self, sums: np.ndarray) -> np.ndarray:
         """Computes scores [...] from sums [..., K]."""
         return percentage(sums)
-
-    @abstractmethod
-    def signature_fields(self) -> str:
-        """Returns the fields of the signature that tell how the metric counts."""
 
     def _scores(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
         signature = self._signature(references)
@@ -300,12 +299,10 @@ class RatioMetric(Metric):
 
     def _signature(self, references: References, resampling: str = "") -> str:
         """Returns the signature, in the form of sacreBLEU's."""
-        fields = f"nrefs:{reference_count(references)}|{resampling}{self.signature_fields()}|n:{len(references)}"
+        case = "case:lc" if self.settings.lowercase else "case:mixed"
+        counted = self.signature_fields.format(case=case)
+        fields = f"nrefs:{reference_count(references)}|{resampling}{counted}|n:{len(references)}"
         return f"{fields}|version:{self.library}.{version(self.library)}" if self.library else fields
-
-    def _case(self) -> str:
-        """Returns the field about case for metrics that do not change case themselves."""
-        return "case:lc" if self.settings.lowercase else "case:mixed"
 
 
 def _with_field(score: AnyScore, field: str | None) -> AnyScore:

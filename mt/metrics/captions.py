@@ -41,9 +41,7 @@ class CaptionMetric(RatioMetric):
 
     higher_is_better = True
     instead = "bleu or chrf"
-
-    def signature_fields(self) -> str:
-        return "tok:ptb-regex|case:lower|punct:removed|version:coco"
+    signature_fields = "tok:ptb-regex|case:lower|punct:removed|version:coco"
 
     def _signature(self, references: References, resampling: str = "") -> str:
         """Adds the number of references, and how many repeat another one of their example, since copies raise

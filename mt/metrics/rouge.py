@@ -81,7 +81,8 @@ class Rouge(RatioMetric):
                 column.append(choose(getattr(score[name], measure) for score in scores))
         return {name: np.column_stack([column, np.ones(len(column))]) for name, column in values.items()}
 
-    def signature_fields(self) -> str:
+    @property
+    def signature_fields(self) -> str:  # type: ignore[override]
         protocol = self.settings.rouge
         stems = protocol.stem and self._tokenize is None
         return (

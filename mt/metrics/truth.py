@@ -37,8 +37,9 @@ class Truth(RatioMetric):
         true = [caption in group or bool(mentioned_objects(caption, group)) for caption, group in pairs]
         return {self.name: np.column_stack([true, np.ones(len(true))])}
 
-    def signature_fields(self) -> str:
-        return f"by:grammar|objects:all|{self._case()}" if self.settings.lowercase else "by:grammar|objects:all"
+    @property
+    def signature_fields(self) -> str:  # type: ignore[override]
+        return "by:grammar|objects:all" + ("|{case}" if self.settings.lowercase else "")
 
     def _objection(self, texts: Sequence[str]) -> str | None:
         if nearly_all(texts, lambda text: not parse_caption(text)):

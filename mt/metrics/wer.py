@@ -22,13 +22,11 @@ class Accuracy(RatioMetric):
     name = "accuracy"
     higher_is_better = True
     heading = "accuracy"
+    signature_fields = "multi:any|{case}|space:joined"
 
     def counts(self, hypotheses: Sequence[str], references: References) -> dict[str, np.ndarray]:
         hits = [text in group for text, group in zip(hypotheses, references, strict=True)]
         return {self.name: np.column_stack([hits, np.ones(len(hits))])}
-
-    def signature_fields(self) -> str:
-        return f"multi:any|{self._case()}|space:joined"
 
 
 class PronunciationWer(Accuracy):
@@ -86,9 +84,7 @@ class Wer(_Rate):
     heading = "WER"
     instead = "cer"
     _units = "words"
-
-    def signature_fields(self) -> str:
-        return f"multi:best|level:word|{self._case()}|tok:blanks"
+    signature_fields = "multi:best|level:word|{case}|tok:blanks"
 
 
 class Cer(_Rate):
@@ -97,9 +93,7 @@ class Cer(_Rate):
     name = "cer"
     heading = "CER"
     _units = "characters"
-
-    def signature_fields(self) -> str:
-        return f"multi:best|level:character|{self._case()}|space:joined"
+    signature_fields = "multi:best|level:character|{case}|space:joined"
 
 
 class Per(_Rate):
@@ -110,9 +104,7 @@ class Per(_Rate):
     heading = "PER"
     _units = "words"
     _by_rate = False
-
-    def signature_fields(self) -> str:
-        return f"multi:closest|level:phone|{self._case()}|tok:blanks"
+    signature_fields = "multi:closest|level:phone|{case}|tok:blanks"
 
 
 VERSION = f"jiwer.{version('jiwer')}"

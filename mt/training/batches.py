@@ -13,8 +13,7 @@ import torch
 
 from mt.config import Config
 from mt.data.batches import Batch, batch_order, collate, with_links
-from mt.data.corpus import Pairs, Training
-from mt.data.split import Examples
+from mt.data.split import Examples, Split
 from mt.distributed import ProcessGroup
 from mt.training.transforms import Transform
 
@@ -52,7 +51,7 @@ def own_generators(*numbers: int) -> Iterator[None]:
 class PendingBatch(NamedTuple):
     """A batch that has not been read yet, so that skipping it is cheap."""
 
-    part: Pairs
+    part: Split
     indices: np.ndarray
     transforms: Sequence[Transform] = ()
     seed: tuple[int, ...] = ()
@@ -132,7 +131,7 @@ def prefetched(groups: Iterable[Sequence[PendingBatch]], processes: ProcessGroup
 
 
 def epoch_groups(
-    training: Training, config: Config, epoch: int, transforms: Sequence[Transform] = ()
+    training: Split, config: Config, epoch: int, transforms: Sequence[Transform] = ()
 ) -> Iterator[list[PendingBatch]]:
     """Yields the batches of an epoch, grouped by update."""
     options = config.training
@@ -152,12 +151,12 @@ def epoch_groups(
         yield group
 
 
-def batches_per_update(training: Training, config: Config, epoch: int = 1) -> list[int]:
+def batches_per_update(training: Split, config: Config, epoch: int = 1) -> list[int]:
     """Counts the batches of each update of an epoch."""
     return [len(group) for group in epoch_groups(training, config, epoch)]
 
 
-def total_updates(training: Training, config: Config) -> int:
+def total_updates(training: Split, config: Config) -> int:
     """Counts the updates of a whole run. Where epochs differ, as in mixed corpora, the mean over the first ones stands
     for all."""
     options = config.training

@@ -16,7 +16,6 @@ import torch
 from torch.utils.tensorboard import SummaryWriter
 
 from mt.common.input_files import open_regular, parse_json
-from mt.common.options import flat
 from mt.common.terminal import SECONDS, Bar, say_beside
 from mt.config import Config
 from mt.data.corpus import SPLITS, Corpus
@@ -223,26 +222,6 @@ def _line(progress: Progress, means: Mapping[str, float], total: int | None) -> 
 if TYPE_CHECKING:  # matplotlib takes long to load, and a training draws late
     from mt.plots import Figure
 
-HYPERPARAMETERS = (
-    "dataset.name",
-    "attention.name",
-    "attention.energy.name",
-    "encoder.name",
-    "encoder.hidden_size",
-    "decoder.name",
-    "decoder.hidden_size",
-    "embedding.embedding_dim",
-    "embedding.dropout",
-    "optimizer.name",
-    "optimizer.lr",
-    "optimizer.warmup",
-    "training.epochs",
-    "training.batch_tokens",
-    "training.label_smoothing",
-    "search.name",
-    "seed",
-)
-"""The options in which runs mostly differ: the columns of TensorBoard's table. All options are in config.yaml."""
 OF_VALIDATIONS = ("dev", "attention")
 """The kinds of lines of a validation."""
 
@@ -294,25 +273,12 @@ class Log:
         charts |= {name: ["Multiline", [f"^dev/{name}(_soft|_hard)?$"]] for name in scores}
         self._board.add_custom_scalars({"learning": charts})
 
-    def hyperparameters(self, options: Mapping[str, Any], results: Mapping[str, Any], metric: str) -> None:
-        """Writes the run's row of TensorBoard's table: `HYPERPARAMETERS` among the options, and the final scores.
-
-        Args:
-            options: the configuration.
-            results: of `report`.
-            metric: the score that comes first.
-        """
-        scores: dict[str, float] = {}
+    def results(self, results: Mapping[str, Any]) -> None:
+        """Shows the final scores, loss and perplexity in TensorBoard. results: of `report`."""
         for name, value in results.items():
-            if isinstance(value, Mapping) and "score" in value:
-                scores[name] = value["score"]
-            elif name in ("loss", "perplexity"):
-                scores[name] = value
-        ordered = sorted(scores, key=lambda name: name != metric)
-        metrics = {f"test/{name}": scores[name] for name in ordered}
-        values = dict(flat(options))
-        chosen = {name: values[name] for name in HYPERPARAMETERS if values.get(name) is not None}
-        self._board.add_hparams(chosen, metrics, run_name=".", global_step=results["updates"])
+            number = value.get("score") if isinstance(value, Mapping) else value
+            if number is not None and (isinstance(value, Mapping) or name in ("loss", "perplexity")):
+                self._board.add_scalar(f"test/{name}", number, results["updates"])
 
     def close(self) -> None:
         """Closes all files. Raises OSError where the disk is full."""

@@ -6,8 +6,8 @@ progress that checkpoints keep, and the loop `updates`."""
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import pairwise
 from typing import Annotated
 
@@ -20,7 +20,7 @@ from mt.common.memory import give_back
 from mt.common.options import MAX_COUNT, Count
 from mt.config import Config
 from mt.data.batches import Batch
-from mt.data.corpus import Training
+from mt.data.split import Split
 from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup, synchronized
 from mt.errors import UserError
@@ -172,6 +172,8 @@ def choose(choices: tuple[int, ...] | None) -> int | None:
 # Its fields are checked, since they are read from checkpoints. (Strict parsing would refuse mappings within it.)
 
 Score = Annotated[float, Field(allow_inf_nan=True)]
+LOSSES = ("loss", "smoothed_loss", "auxiliary_loss", "links_loss")
+"""The losses of an `Update`, and their sums in a `LogWindow`."""
 
 
 @pydantic.dataclasses.dataclass(config=ConfigDict(extra="forbid", allow_inf_nan=False))
@@ -193,10 +195,8 @@ class LogWindow:
     def add(self, update: Update, seconds: float) -> None:
         """Counts one update, which took so many seconds."""
         self.tokens += update.tokens
-        self.loss += update.loss * update.tokens
-        self.smoothed_loss += update.smoothed_loss * update.tokens
-        self.auxiliary_loss += update.auxiliary_loss * update.tokens
-        self.links_loss += update.links_loss * update.tokens
+        for name in LOSSES:
+            setattr(self, name, getattr(self, name) + getattr(update, name) * update.tokens)
         if not update.left_out:
             self.updates += 1
             self.gradient_norm += update.gradient_norm
@@ -204,11 +204,8 @@ class LogWindow:
 
     def means(self) -> dict[str, float]:
         """Returns the means of losses over tokens (one at least) and of norms over updates, and the speed."""
-        return {
-            "loss": self.loss / self.tokens,
-            "smoothed_loss": self.smoothed_loss / self.tokens,
-            "auxiliary_loss": self.auxiliary_loss / self.tokens,
-            **({"links_loss": self.links_loss / self.tokens} if self.links_loss else {}),
+        losses = {name: getattr(self, name) / self.tokens for name in LOSSES if self.links_loss or name != "links_loss"}
+        return losses | {
             "gradient_norm": self.gradient_norm / max(self.updates, 1),
             "tokens_per_second": self.tokens / max(self.seconds, 1e-9),
         }
@@ -240,17 +237,6 @@ class Progress:
     loss_scale: LossScale | None = None
     """The loss scale of a run in float16, from its first update on; None in other precisions."""
 
-    def advance(self, update: Update) -> None:
-        """Counts an update that was made."""
-        self.update += 1
-        self.position += 1
-        self.tokens += update.tokens
-
-    def next_epoch(self) -> None:
-        """Goes on to the first update of the next epoch."""
-        self.epoch += 1
-        self.position = 0
-
     @property
     def best_update(self) -> int | None:
         """Returns the update whose validation was the best so far."""
@@ -278,7 +264,7 @@ GIVE_BACK_EVERY = 20
 def updates(
     model: Seq2Seq,
     optimizer: torch.optim.Optimizer,
-    training: Training,
+    training: Split,
     config: Config,
     progress: Progress,
     processes: ProcessGroup = ALONE,
@@ -320,11 +306,14 @@ def updates(
                     model.after_update(update.loss)
             if scale is not None:
                 scale.follow(scaler, left_out=update.left_out)
-            progress.advance(update)
+            progress.update += 1
+            progress.position += 1
+            progress.tokens += update.tokens
             if progress.update % GIVE_BACK_EVERY == 0:
                 give_back()
             yield update
-        progress.next_epoch()
+        progress.epoch += 1
+        progress.position = 0
 
 
 def backward_pass(
@@ -335,23 +324,16 @@ def backward_pass(
     device = next(batch_loss.parameters()).device
     # Random numbers that are drawn on the host, as in the augmentation of sound, would repeat in every replay.
     draws = config.training.wait_k is not None or config.frontend.name == "logmel"
-    if processes.size > 1:
-        return partial(_synchronized_passes, batch_loss, scaler)
-    if device.type == "cuda" and not draws:
+    if processes.size == 1 and device.type == "cuda" and not draws:
         return RecordedPasses(batch_loss, device, scaler)
-    return partial(_passes, batch_loss, scaler)
 
+    def passes(seeded_batch: SeededBatch, divisor: float) -> Tensor:
+        """Runs both passes of a batch. The memory of its graph is free after this call, before the next batch."""
+        # In the last passes of an update the gradients of all processes are averaged.
+        together = synchronized(batch_loss, when=seeded_batch.is_last) if processes.size > 1 else nullcontext()
+        with together:
+            loss, sums = batch_loss(seeded_batch.batch, seeded_batch.seed)
+            scaler.scale(loss / divisor).backward()
+            return sums
 
-def _passes(batch_loss: nn.Module, scaler: torch.amp.GradScaler, seeded_batch: SeededBatch, divisor: float) -> Tensor:
-    """Runs both passes of a batch. The memory of its graph is free after this call, before the next batch."""
-    loss, sums = batch_loss(seeded_batch.batch, seeded_batch.seed)
-    scaler.scale(loss / divisor).backward()
-    return sums
-
-
-def _synchronized_passes(
-    batch_loss: nn.Module, scaler: torch.amp.GradScaler, seeded_batch: SeededBatch, divisor: float
-) -> Tensor:
-    """Runs both passes of a batch. In the last one of an update the gradients of all processes are averaged."""
-    with synchronized(batch_loss, when=seeded_batch.is_last):
-        return _passes(batch_loss, scaler, seeded_batch, divisor)
+    return passes

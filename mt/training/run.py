@@ -10,7 +10,8 @@ import torch
 from mt.common.options import flat
 from mt.config import Config
 from mt.config.optimizer import DecayConfig
-from mt.data.corpus import SPLITS, Corpus, Training
+from mt.data.corpus import SPLITS, Corpus
+from mt.data.split import Split
 from mt.decoding.modes import require_compatible, require_extending, require_wait_k
 from mt.decoding.torch_network import torch_translator
 from mt.decoding.translator import Translator
@@ -58,7 +59,7 @@ def require_fit(config: Config, corpus: Corpus, model: Seq2Seq) -> None:
         )
 
 
-def require_work(config: Config, training: Training, processes: ProcessGroup) -> None:
+def require_work(config: Config, training: Split, processes: ProcessGroup) -> None:
     """Raises UserError where a process would have no batch to compute."""
     # Of each update, then of the whole epoch.
     accumulation = config.training.gradient_accumulation

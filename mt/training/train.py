@@ -87,7 +87,7 @@ def final_results(run: Run) -> dict[str, Any]:
     results["peak_memory_mb"] = peak_memory(run.translator.network.in_torch().device) / 2**20
     if run.log:
         write_json(run.folder / "results.json", results)
-        run.log.hyperparameters(run.config.model_dump(), results, run.metric)
+        run.log.results(results)
     return results
 
 

@@ -1,7 +1,6 @@
 import contextlib
 import errno
 import fcntl
-import functools
 import os
 import pty
 import random
@@ -16,12 +15,8 @@ from pathlib import Path
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
-from mt.common.options import parse
-from mt.config import Config
-from mt.models.attention import ATTENTIONS
-from mt.training.log import HYPERPARAMETERS, Console, Log, Pace, scores_shown, slow_notice
+from mt.training.log import Console, Log, Pace, scores_shown, slow_notice
 from mt.training.loop import Progress
 from tests.training.runs import logged
 
@@ -79,33 +74,14 @@ RESULTS = {
 }
 
 
-def test_tensorboard_compares_runs_by_their_scores_and_by_the_options_that_differ(tmp_path: Path) -> None:
+def test_tensorboard_has_the_final_scores(tmp_path: Path) -> None:
     log = Log(tmp_path, update=0)
-    options = Config().model_dump()
-    log.hyperparameters(options, RESULTS, "chrf")
+    log.results(RESULTS)
     log.close()
     result = events(tmp_path)
     scores = {"test/bleu": 12.5, "test/chrf": 30.0, "test/loss": 1.5, "test/perplexity": 4.5}
     assert {tag: result.Scalars(tag)[0].value for tag in result.Tags()["scalars"]} == scores
     assert all(result.Scalars(tag)[0].step == 40 for tag in scores)
-    plugin = result.PluginTagToContent("hparams")
-    start = HParamsPluginData.FromString(plugin["_hparams_/session_start_info"]).session_start_info
-    chosen = {name: value.string_value or value.number_value for name, value in start.hparams.items()}
-    assert chosen["attention.name"] == "general" and chosen["optimizer.lr"] == options["optimizer"]["lr"]
-    assert set(chosen) <= set(HYPERPARAMETERS) and len(chosen) >= len(HYPERPARAMETERS) - 1
-    experiment = HParamsPluginData.FromString(plugin["_hparams_/experiment"]).experiment
-    assert [info.name.tag for info in experiment.metric_infos] == [
-        "test/chrf",  # the metric that chooses: the only one that is shown at first
-        "test/bleu",
-        "test/loss",
-        "test/perplexity",
-    ]
-
-
-@pytest.mark.parametrize("name", HYPERPARAMETERS)
-def test_the_columns_of_the_comparison_are_options(name: str) -> None:
-    plains = [parse({"attention": {"name": attention}}, Config).model_dump() for attention in ATTENTIONS]
-    assert any(functools.reduce(lambda part, key: (part or {}).get(key), name.split("."), plain) for plain in plains)
 
 
 def test_a_full_disk_is_an_error_and_no_traceback_of_a_thread(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

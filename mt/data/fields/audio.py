@@ -98,13 +98,8 @@ def framed(samples: np.ndarray, hop: int) -> np.ndarray:
 
 def resampled(samples: np.ndarray, rate: int, new_rate: int) -> np.ndarray:
     """Returns the samples of a whole sound at another rate."""
-    if rate == new_rate or not len(samples):
-        return samples
-    import torch
-
-    from mt.ops.sound import resample
-
-    return resample(torch.from_numpy(np.ascontiguousarray(samples, np.float32)), *ratio(rate, new_rate)).numpy()
+    rate, new_rate = ratio(rate, new_rate)
+    return samples if rate == new_rate or not len(samples) else resampled_on(samples, None, True, rate, new_rate)[0]
 
 
 def resampled_on(samples: np.ndarray, state: Any, complete: bool, rate: int, new_rate: int) -> tuple[np.ndarray, Any]:
