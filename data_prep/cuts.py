@@ -212,9 +212,8 @@ def _by_keys(
             )
         cut.update(source for source, _ in held_out)
         _write_pairs(folder, split, held_out, sides)
-        _write_references(
-            folder / f"{split}.multiref.jsonl", ((source, sorted(references[source])) for source, _ in held_out)
-        )
+        records = [{"refs": sorted(references[source]), "src": source} for source, _ in held_out]
+        write(folder / f"{split}.multiref.jsonl", (json.dumps(record, ensure_ascii=False) for record in records))
     # No source of dev or test is in train.
     _write_pairs(folder, "train", [pair for pair in pairs if pair[0] not in cut], sides)
     return notes
@@ -273,10 +272,6 @@ def write(path: Path, lines: Iterable[str], mode: str = "w") -> None:
 def _write_pairs(folder: Path, split: str, pairs: Sequence[tuple[str, str]], sides: tuple[str, str]) -> None:
     for number, side in enumerate(sides):
         write(folder / f"{split}.{side}", (pair[number] for pair in pairs))
-
-
-def _write_references(path: Path, rows: Iterable[tuple[str, Sequence[str]]]) -> None:
-    write(path, (json.dumps({"refs": refs, "src": source}, ensure_ascii=False) for source, refs in rows))
 
 
 def recordings_sum(folder: Path, downloaded: Iterable[Path]) -> str:

@@ -27,23 +27,17 @@ __all__ = [
     "__version__", "likelihoods", "load",
 ]  # fmt: skip
 
-_PLACES = {
-    "AgreeConfig": "mt.search.policies",
-    "AlignAttConfig": "mt.search.policies",
-    "BeamConfig": "mt.search.options",
-    "Confidence": "mt.decoding.confidence",
-    "GreedyConfig": "mt.search.options",
-    "Likelihood": "mt.evaluation.likelihood",
-    "OnlineConfig": "mt.search.policies",
-    "RetranslateConfig": "mt.search.policies",
-    "SampleConfig": "mt.search.sampling",
-    "Session": "mt.decoding.streaming.session",
-    "Translation": "mt.decoding.translation",
-    "Translator": "mt.decoding.translator",
-    "UserError": "mt.errors",
-    "WaitKConfig": "mt.search.policies",
-    "likelihoods": "mt.evaluation.likelihood",
-    "load": "mt.decoding.load",
+_NAMES = {
+    "mt.decoding.confidence": ("Confidence",),
+    "mt.decoding.load": ("load",),
+    "mt.decoding.streaming.session": ("Session",),
+    "mt.decoding.translation": ("Translation",),
+    "mt.decoding.translator": ("Translator",),
+    "mt.errors": ("UserError",),
+    "mt.evaluation.likelihood": ("Likelihood", "likelihoods"),
+    "mt.search.options": ("BeamConfig", "GreedyConfig"),
+    "mt.search.policies": ("AgreeConfig", "AlignAttConfig", "OnlineConfig", "RetranslateConfig", "WaitKConfig"),
+    "mt.search.sampling": ("SampleConfig",),
 }
 
 
@@ -53,6 +47,7 @@ def __getattr__(name: str) -> Any:
         from mt.common.about import VERSION
 
         return VERSION
-    if name in _PLACES:
-        return getattr(importlib.import_module(_PLACES[name]), name)
+    for module, names in _NAMES.items():
+        if name in names:
+            return getattr(importlib.import_module(module), name)
     raise AttributeError(f"module mt has no attribute {name}")

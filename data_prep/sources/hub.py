@@ -86,8 +86,10 @@ class Repository:
         name = self._hub.splits[split].partition("[")[0]
         names = [path.relative_to(self._folder).as_posix() for path in tables_below(self._folder)]
         # A copy may have only the folder of the language pair; then all its files count.
-        subset = next((each for each in self._subsets() if any(_is_inside(path, each) for path in names)), "")
-        inside = [path for path in names if _is_inside(path, subset)]
+        subset = next(
+            (each for each in self._subsets() if any(PurePosixPath(path).is_relative_to(each) for path in names)), ""
+        )
+        inside = [path for path in names if PurePosixPath(path).is_relative_to(subset)]
         # Exactly one table, or one set of shards, may have the name.
         files = named_files(inside, name)
         if len(files) > 1:
@@ -205,10 +207,6 @@ def _kind(name: str) -> str:
 
 def _uncompressed(name: str) -> str:
     return functools.reduce(str.removesuffix, COMPRESSED, name)
-
-
-def _is_inside(name: str, subset: str) -> bool:
-    return not subset or name.startswith(f"{subset}/")
 
 
 def _require_all_shards(files: Sequence[str], where: str) -> None:

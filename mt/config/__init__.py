@@ -137,8 +137,8 @@ class Config(ModelConfig):
         return self.model_copy(update={"dataset": _linked(self)})
 
     @model_validator(mode="after")
-    def _data_suit_the_model(self) -> Self:
-        # The front end reads the field, somebody learns the transcripts, and copies are pieces of one vocabulary.
+    def _parts_fit_together(self) -> Self:
+        # Data and model: the front end reads the field, somebody learns the transcripts, copies are of one vocabulary.
         expected = FRONTENDS[self.frontend.name].field
         field = self.dataset.field.name
         if expected != field:
@@ -164,28 +164,18 @@ class Config(ModelConfig):
                 f"decoder.copy=true writes pieces of the source, which must be the target's as well: {remedy}, or set "
                 "decoder.copy=false"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _no_option_is_without_effect(self) -> Self:
+        # Search and training: no option is without effect, and R-Drop compares whole predictions.
         if self.training.validate_beam > 1 and self.search.extends:
             raise UserError(
                 f"training.validate_beam={self.training.validate_beam} compares hypotheses of whole sources, and "
                 f"search={self.search.name} writes while it reads: leave it out, or choose search=beam"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _compares_whole_predictions(self) -> Self:
         if self.training.r_drop and ATTENTIONS[self.attention.name].mixes_predictions:
             raise UserError(
                 f"training.r_drop={self.training.r_drop:g} compares all tokens of two predictions, of which "
                 f"attention={self.attention.name} makes one for each position: set training.r_drop=0"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _metrics_exist(self) -> Self:
+        # The metrics of the data.
         require_known(self.dataset.metrics, "dataset.metrics")
         require_tokenizer(self.dataset.bleu_tokenizer, "dataset.bleu_tokenizer")
         require_rouge_tokenizer(self.dataset.rouge_tokenizer, "dataset.rouge_tokenizer")

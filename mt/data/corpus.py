@@ -147,7 +147,10 @@ class Corpus:
             raise UserError(f"{folder} is a corpus of format {version}, this version reads format {FORMAT}: {_REMEDY}")
         as_now({"dataset": meta.get("settings")})
         # Compare the sizes of its files, and its tokenizers, with the recorded ones.
-        about = _parsed(meta, folder)
+        try:
+            about = parse(meta, _Meta)
+        except UserError as error:
+            raise UserError(f"{folder} is damaged (meta.json: {error}): {_REMEDY}") from None
         files = about.model_dump()["files"]
         with _undamaged(folder):
             require_sizes(folder, files)
@@ -174,13 +177,6 @@ class Corpus:
     def training(self) -> Split:
         """Returns the training split."""
         return self.split("train")
-
-
-def _parsed(meta: Mapping[str, Any], folder: Path) -> _Meta:
-    try:
-        return parse(meta, _Meta)
-    except UserError as error:
-        raise UserError(f"{folder} is damaged (meta.json: {error}): {_REMEDY}") from None
 
 
 def _read_split(

@@ -19,7 +19,7 @@ from mt.data.checks import open_table
 from mt.data.corpus import COLUMNS, FORMAT, SPLITS, Example
 from mt.data.fields import TEXT, Field, Raw, SourceError
 from mt.data.links import links_of_pieces
-from mt.data.tokenizer import UNK, LinkUnit, Tokenizer, Tokenizers
+from mt.data.tokenizer import UNK, LinkUnit, Tokenizers
 from mt.storage import replaced_path
 
 _REFERENCES = pa.field("references", pa.list_(pa.string()))
@@ -34,10 +34,6 @@ class Reader(NamedTuple):
     """Returns the input of the field for the source of an `Example`: the text itself, or a path, samples, pixels."""
     link_unit: LinkUnit | None = None
     """See `DatasetConfig.link_unit`; None: links stay between words."""
-
-    def column(self, sources: Sequence[str], tokenizer: Tokenizer | None) -> pa.ListArray:
-        """Returns the rows of the sources; see `Field.column`. tokenizer: used where the sources are text."""
-        return self.field.column(sources, tokenizer, self.open)
 
     def require_readable(self, source: str) -> None:
         """Raises SourceError, with the attribute `source`, where a sound or a picture cannot be read."""
@@ -139,7 +135,7 @@ def _encoded(text: pa.RecordBatch, tokenizers: Tokenizers, reader: Reader, schem
     # Sources are encoded by their field, targets and transcripts always as text.
     columns = {name: text[name] for name in text.schema.names}
     source, target = (columns[name].to_pylist() for name in ("source", "target"))
-    columns["source_ids"] = reader.column(source, tokenizers.source)
+    columns["source_ids"] = reader.field.column(source, tokenizers.source, reader.open)
     columns["target_ids"] = TEXT.column(target, tokenizers.target)
     if tokenizers.transcript is not None:
         columns["transcript_ids"] = TEXT.column(columns["transcript"].to_pylist(), tokenizers.transcript)

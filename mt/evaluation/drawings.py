@@ -26,18 +26,13 @@ from mt.search.config import SearchConfig
 
 
 def alignment_error(
-    lines: Sequence[str],
-    gold: Sequence[str],
-    name: str = "the gold alignments",
-    linkable: Sequence[Linkable] | None = None,
+    lines: Sequence[str], gold: Sequence[str], linkable: Sequence[Linkable] | None = None
 ) -> AlignmentScore:
-    """Computes the AER of Pharaoh lines against gold lines, in percent, over the pairs that have gold links.
-
-    name: the name of the gold lines in error messages. linkable: see `alignment_error_rate`.
-    """
+    """Computes the AER of Pharaoh lines against gold lines, in percent, over the pairs that have gold links. linkable:
+    see `alignment_error_rate`."""
     known = [i for i, line in enumerate(gold) if line]
     hypotheses = [links.possible for links in parse_pharaoh(lines, "the alignments")]
-    golds = parse_pharaoh(gold, name)
+    golds = parse_pharaoh(gold, "the gold alignments")
     return alignment_error_rate(
         [hypotheses[i] for i in known],
         [golds[i] for i in known],

@@ -193,15 +193,10 @@ class Validation(NamedTuple):
     attention_stats: dict[str, float]
     """Empty for an attention that does not use the source."""
 
-    @property
-    def cut(self) -> int:
-        """Counts the hypotheses that ended at their limit; see `Translation.cut`."""
-        return count_cut(self.translations)
-
     def counts(self) -> dict[str, float]:
         """Returns the numbers that are logged beside the scores."""
         texts = [translation.text for translation in self.translations]
-        return {"repeated_trigrams": repeated_trigrams(texts), "cut": self.cut}
+        return {"repeated_trigrams": repeated_trigrams(texts), "cut": count_cut(self.translations)}
 
 
 def dev_scores(translator: Translator, split: Split, limit: int | None, *, progress: bool = False) -> Validation:

@@ -142,7 +142,8 @@ def heatmap(
     _label_tokens(axes, () if sound else source, target, width, height)
     if sound:
         draw_spectrogram(axes, sound, len(source), (width, height))
-    _draw_title(axes, wrapped(title, width))
+    heading = wrapped(title, width)
+    axes.set_title(heading, loc="left", pad=10, font=font(LABEL_POINTS + 2, [heading]), parse_math=False)
     # Marks on the cells, and what they mean.
     marks = draw_stops(axes, stops, chunk_size, grid.shape) + draw_path(axes, delays, grid.shape)
     marks += draw_gold_links(axes, gold, found, grid.shape)
@@ -186,10 +187,6 @@ def save_with_png(figure: Figure, path: Path, plot_format: str) -> None:
     """Writes <path>.png, and beside it the figure in another format if chosen."""
     for ending in dict.fromkeys(("png", plot_format)):
         save(figure, path.with_suffix(f".{ending}"))
-
-
-def _draw_title(axes: Axes, title: str) -> None:
-    axes.set_title(title, loc="left", pad=10, font=font(LABEL_POINTS + 2, [title]), parse_math=False)
 
 
 def _draw_scale(figure: Figure, axes: Axes, image: AxesImage, width: float, height: float) -> None:

@@ -4,8 +4,7 @@ and the test. `train_and_test` calls them in turn."""
 import contextlib
 import signal
 import time
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 from mt import checkpoint
@@ -18,7 +17,6 @@ from mt.storage import write_json
 from mt.training.batches import total_updates
 from mt.training.log import heading, scores_shown
 from mt.training.loop import LogWindow, Update, updates
-from mt.training.optimizer import MovingAverage
 from mt.training.run import Run
 from mt.training.saving import checkpoints_to_average, save, save_unsaved
 from mt.training.signals import interruption
@@ -223,9 +221,15 @@ def choose_best(run: Run) -> None:
     folders = run.processes.decided_by_first(lambda: checkpoints_to_average(run))
     say_advice(run, at_the_end=True)
     if run.moving_average is not None:
-        _try_moving_average(run, run.moving_average)
+        run.moving_average.fill()
+        is_best = _beats_best(run, "moving average")
+        save(run, is_best=is_best, mean="ema", ema_decay=run.moving_average.decay)
     if len(folders) > 1:
-        _try_average(run, folders)
+        if run.processes.is_first:
+            checkpoint.fill(run.model, checkpoint.average(folders))
+        run.processes.broadcast_weights(run.model)
+        if _beats_best(run, f"average of the last {len(folders)}"):
+            save(run, is_best=True, mean="average", averaged=run.progress.validations[-len(folders) :])
     # The first process loads the best one, and sends it to the others.
     if run.processes.is_first:
         model, _, _ = checkpoint.load_model(run.folder, "best")
@@ -233,21 +237,6 @@ def choose_best(run: Run) -> None:
     run.processes.broadcast_weights(run.model)
     chosen = run.processes.decided_by_first(lambda: weights_name(origin(run.folder, "best")))
     run.console.say(f"testing the {chosen}" if run.config.training.test else f"not tested: the {chosen}")
-
-
-def _try_average(run: Run, folders: Sequence[Path]) -> None:
-    """Scores the mean of the weights of some checkpoints, and saves it where it is the best."""
-    if run.processes.is_first:
-        checkpoint.fill(run.model, checkpoint.average(folders))
-    run.processes.broadcast_weights(run.model)
-    if _beats_best(run, f"average of the last {len(folders)}"):
-        save(run, is_best=True, mean="average", averaged=run.progress.validations[-len(folders) :])
-
-
-def _try_moving_average(run: Run, moving_average: MovingAverage) -> None:
-    """Scores and saves the moving average of the weights, which may be the best checkpoint."""
-    moving_average.fill()
-    save(run, is_best=_beats_best(run, "moving average"), mean="ema", ema_decay=moving_average.decay)
 
 
 def _beats_best(run: Run, name: str) -> bool:

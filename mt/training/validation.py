@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from mt.decoding.translation import Translation
 from mt.evaluation.drawings import drawings
 from mt.evaluation.report import samples
-from mt.evaluation.score import Validation, dev_scores
+from mt.evaluation.score import Validation, count_cut, dev_scores
 from mt.evaluation.scoring import metrics_of
 from mt.evaluation.teacher_forcing import warnings
 from mt.metrics import Metric, higher_is_better
@@ -125,7 +125,8 @@ def _log_translations(run: Run, log: Log, translations: Sequence[Translation]) -
 
 def cut_shown(validation: Validation) -> str:
     """Returns a note of the hypotheses that were cut at the limit of their length; "" without any."""
-    return f"  ({validation.cut:,} of {len(validation.translations):,} cut)" if validation.cut else ""
+    count = count_cut(validation.translations)
+    return f"  ({count:,} of {len(validation.translations):,} cut)" if count else ""
 
 
 def say_advice(run: Run, *, at_the_end: bool = False) -> None:

@@ -110,8 +110,8 @@ def test_alignment_error() -> None:
     assert alignment_error(["0-0", "0-0 1-1"], ["0-0", ""]).signature.startswith("n:1|")  # of the second nobody knows
     # One of two sure ones is found, and both are possible: 1 - (1 + 2) / (2 + 2).
     assert score.score == pytest.approx(25)
-    with pytest.raises(UserError, match=r"gold\.txt, line 1: 'x' is not a link"):
-        alignment_error(["0-0"], ["x"], "gold.txt")
+    with pytest.raises(UserError, match="the gold alignments, line 1: 'x' is not a link"):
+        alignment_error(["0-0"], ["x"])
 
 
 def test_a_log_holds_the_reference_that_is_compared() -> None:

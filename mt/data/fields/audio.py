@@ -22,6 +22,7 @@ from mt.errors import UserError
 
 FRAMES = 100
 """Positions in a second."""
+_MILLISECONDS = 1000 // FRAMES
 _HEADERS = {
     b"RIFF": "wav",
     b"RF64": "wav",
@@ -126,25 +127,19 @@ def ratio(rate: int, new_rate: int) -> tuple[int, int]:
 class ArrivingSound(Arriving):
     """Keeps samples until they make the positions that the front-end needs for its next vector."""
 
-    def __init__(
-        self, hop: int, milliseconds: int, needed: Callable[[int], int], samples: Callable[[Any], np.ndarray]
-    ) -> None:
+    def __init__(self, hop: int, needed: Callable[[int], int]) -> None:
         """
         Args:
             hop: samples of a position.
-            milliseconds: length of a position.
             needed: returns how many positions must have come for a number of vectors.
-            samples: converts incoming data to [N] int16.
         """
         self._hop = hop
-        self._milliseconds = milliseconds
         self._needed = needed
-        self._samples = samples
         self._waiting = np.zeros(0, np.int16)
         self._cut = self._vectors = 0
 
     def parts(self, data: Any) -> list[np.ndarray]:
-        samples = self._samples(data)
+        samples = quantised(mono(data))
         self._waiting = np.concatenate((self._waiting, samples)) if len(self._waiting) else samples
         # Cut a part for each vector, as long as there are enough samples.
         parts = []
@@ -165,7 +160,7 @@ class ArrivingSound(Arriving):
         return part
 
     def mark_read(self, part: np.ndarray) -> None:
-        self.read += self._milliseconds * len(part)
+        self.read += _MILLISECONDS * len(part)
 
     def rest(self) -> np.ndarray | None:
         """Returns the samples that are left. Silence fills the last position."""
@@ -173,7 +168,7 @@ class ArrivingSound(Arriving):
         if not self._cut and not len(self._waiting):
             return None
         row = framed(self._waiting, self._hop)
-        self.read += self._milliseconds * len(row)
+        self.read += _MILLISECONDS * len(row)
         return row
 
 
@@ -204,7 +199,7 @@ class AudioField(ArrayField):
     field's rate, [N] or [N, channels]: integers of 16 bits or floating-point numbers within [-1, 1]."""
 
     Config: ClassVar[type[Options]] = AudioConfig
-    milliseconds = 1000 // FRAMES
+    milliseconds = _MILLISECONDS
     endings = (".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aiff", ".aif", ".au")
 
     def __init__(self, config: AudioConfig) -> None:
@@ -230,7 +225,7 @@ class AudioField(ArrayField):
 
     def arriving(self, tokenizer: Tokenizer, unit: Unit, needed: Callable[[int], int]) -> ArrivingSound:
         """Accepts samples in the forms of `encode`, any number at a time."""
-        return ArrivingSound(self._hop, self.milliseconds, needed, lambda samples: quantised(mono(samples)))
+        return ArrivingSound(self._hop, needed)
 
     def pieces(self, name: str) -> Iterator[np.ndarray]:
         """Reads a file of any length as if it arrived: yields its samples at the field's rate, about 10 ms at a time,

@@ -31,7 +31,7 @@ from mt.data.tokenizer.processor import (
 )
 from mt.data.words import runs
 from mt.errors import UserError
-from mt.step import BOS, EOS, PAD, UNK
+from mt.step import EOS
 from mt.text_io import normalize
 
 # Options.
@@ -144,8 +144,8 @@ _UNKNOWN = 2
 _CONTROL = 3
 USER_DEFINED = 4
 """Types of pieces. A text may be cut into normal and user-defined ones, into a part of a normal one too."""
-_SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")
-"""Names of the special pieces, by their ids."""
+_SPECIAL = {"pad": "<pad>", "unk": "<unk>", "bos": "<s>", "eos": "</s>"}
+"""The special pieces in the order of their ids, 0 to 3: what SentencePiece's options call them, and their names."""
 _LONGEST_WORD = 2000
 """Characters; a longer one is learnt from in parts. SentencePiece takes no piece of 8 kB, and ends the process at a
 word of 65,536 characters."""
@@ -185,14 +185,8 @@ def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
                 max_sentence_length=_LONGEST_LINE,
                 num_threads=4,  # fixed, because sums in another order could give another vocabulary
                 minloglevel=2,
-                pad_id=PAD,
-                unk_id=UNK,
-                bos_id=BOS,
-                eos_id=EOS,
-                pad_piece=RESERVED + _SPECIAL[PAD],
-                unk_piece=RESERVED + _SPECIAL[UNK],
-                bos_piece=RESERVED + _SPECIAL[BOS],
-                eos_piece=RESERVED + _SPECIAL[EOS],
+                **{f"{kind}_id": number for number, kind in enumerate(_SPECIAL)},
+                **{f"{kind}_piece": RESERVED + name for kind, name in _SPECIAL.items()},
                 # In a vocabulary of words SentencePiece would take symbols for parts of words: `_insert` adds them.
                 user_defined_symbols=[] if of_words else symbols,
                 **normalization,
@@ -247,8 +241,8 @@ def _with_usual_names(proto: Any, config: TokenizerConfig) -> Any:
     spec = proto.trainer_spec
     if config.placeholders:
         spec.user_defined_symbols.extend(SYNTAX + name for name in config.placeholder_syntaxes)
-    spec.pad_piece, spec.unk_piece, spec.bos_piece, spec.eos_piece = _SPECIAL
-    for piece, name in zip(proto.pieces, _SPECIAL, strict=False):
+    for piece, (kind, name) in zip(proto.pieces, _SPECIAL.items(), strict=False):
+        setattr(spec, f"{kind}_piece", name)
         piece.piece = name
     return proto
 
@@ -279,7 +273,7 @@ def _adopted(path: Path) -> Tokenizer:
         raise UserError(f"{path} is not a SentencePiece model: set dataset.tokenizer.model_file") from error
     spec = proto.trainer_spec
     pieces = {piece.piece: piece for piece in proto.pieces}
-    names = spec.pad_piece, spec.unk_piece, spec.bos_piece, spec.eos_piece
+    names = [getattr(spec, f"{kind}_piece") for kind in _SPECIAL]
     known = pieces.get(spec.unk_piece)
     for name in names:
         pieces.pop(name, None)
@@ -295,10 +289,8 @@ def _adopted(path: Path) -> Tokenizer:
         pieces[ESCAPED_SPACE] = kinds(piece=ESCAPED_SPACE, score=0.0, type=USER_DEFINED)
     del proto.pieces[:]
     proto.pieces.extend([*special, *pieces.values()])
-    spec.pad_id = PAD
-    spec.unk_id = UNK
-    spec.bos_id = BOS
-    spec.eos_id = EOS
+    for number, kind in enumerate(_SPECIAL):
+        setattr(spec, f"{kind}_id", number)
     spec.vocab_size = len(proto.pieces)
     try:
         return Tokenizer(proto.SerializeToString())
