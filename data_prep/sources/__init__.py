@@ -20,8 +20,6 @@ from mt.data.dataset import DatasetConfig, MixedConfig, SplitNames
 from mt.data.fields import Raw, build_field
 from mt.data.writer import TEXT_READER, Reader
 
-__all__ = ["Source", "open_reader", "open_source", "origin"]
-
 
 def open_source(config: DatasetConfig) -> Source:
     """Returns the raw pairs of a dataset, after the steps that its options ask for.

@@ -1,5 +1,3 @@
 """Drawings of attention and of curves. matplotlib is used only in this package."""
 
 from mt.plots.heatmap import FORMATS, Figure, embedded, heatmap, over_picture, png, save, save_with_png
-
-__all__ = ["FORMATS", "Figure", "embedded", "heatmap", "over_picture", "png", "save", "save_with_png"]

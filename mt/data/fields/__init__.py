@@ -29,27 +29,3 @@ def build_field(config: FieldConfig) -> Field:
     """Returns the field with these options."""
     kind: Any = FIELDS[config.name]
     return kind(config)
-
-
-__all__ = [
-    "FIELDS",
-    "TEXT",
-    "Arriving",
-    "AudioConfig",
-    "AudioField",
-    "SourceError",
-    "FeaturesConfig",
-    "FeaturesField",
-    "Field",
-    "FieldConfig",
-    "ImageConfig",
-    "ImageField",
-    "Raw",
-    "ReadSource",
-    "Row",
-    "TextConfig",
-    "TextField",
-    "as_list",
-    "build_field",
-    "require_texts",
-]

@@ -6,20 +6,3 @@ from mt.data.tokenizer.training import SideConfig, TokenizerConfig, train
 from mt.data.words import LinkUnit, Unit, units
 from mt.step import BOS, EOS, PAD, UNK
 from mt.text_io import normalize
-
-__all__ = [
-    "BOS",
-    "EOS",
-    "PAD",
-    "UNK",
-    "LinkUnit",
-    "SideConfig",
-    "Tokenizer",
-    "TokenizerConfig",
-    "Tokenizers",
-    "Unit",
-    "load_tokenizer",
-    "normalize",
-    "train",
-    "units",
-]
