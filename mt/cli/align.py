@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, get_args
 from mt.cli.arguments import add_plot_options, add_run_options, add_search_options, load_translator, reported_in_flags
 from mt.cli.parser import Parser
 from mt.common.links import Links, Symmetrisation, is_naacl, to_pharaoh
-from mt.common.terminal import say
+from mt.common.terminal import note, say
 from mt.data.dataset import LINK_UNITS
 from mt.errors import UserError
 from mt.metrics.alignment import alignment_error_rate
@@ -142,8 +142,7 @@ def _print_error(pairs: Sequence["Translation"], gold: Sequence[Links]) -> None:
     score = alignment_error_rate([pair.links for pair in pairs], gold, linkable)
     say(f"aer {score.score:.2f}  {score.signature}", sys.stderr)
     if score.unlinkable:
-        say(
-            f"note: {score.unlinkable} gold links are left out, since they join words that share a piece of the model "
-            "with a neighbour, and no link to them can be made",
-            sys.stderr,
+        note(
+            f"{score.unlinkable} gold links are left out, since they join words that share a piece of the model "
+            "with a neighbour, and no link to them can be made"
         )

@@ -3,7 +3,6 @@
 
 import argparse
 import contextlib
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -21,7 +20,7 @@ from mt.cli.arguments import (
     reported_in_flags,
 )
 from mt.cli.parser import Parser, share, typed_flags, whole_number
-from mt.common.terminal import say
+from mt.common.terminal import note
 from mt.data.glossary import Glossary, read_glossary
 from mt.errors import UserError, shown
 from mt.markup import FORMATS
@@ -147,7 +146,7 @@ def _chosen_glossary(path: Path | None) -> Iterator[Glossary | list[Glossary] | 
     if absent := [entry for one in glossaries for entry in one.entries if entry not in one.met]:
         some = "1 entry is not" if len(absent) == 1 else f"{len(absent):,} entries are not"
         many = some if isinstance(glossary, list) else "no entry of the glossary is"
-        say(f'note: {many} in the text, first "{shown(absent[0].source)}" ({absent[0].name})', sys.stderr)
+        note(f'{many} in the text, first "{shown(absent[0].source)}" ({absent[0].name})')
 
 
 def _chosen_unsure(options: argparse.Namespace, translator: "Translator") -> "Unsure | None":
@@ -160,10 +159,9 @@ def _chosen_unsure(options: argparse.Namespace, translator: "Translator") -> "Un
     confidence = Confidence.of(translator)
     table = confidence.table
     if table is not None and options.min_confidence <= table.floor:
-        say(
-            f"note: words less sure than {options.min_confidence} are rarer than the table of confidences knows: in "
-            f"its lowest bin {table.floor:.2f} of the words are right, and below that it is a guess",
-            sys.stderr,
+        note(
+            f"words less sure than {options.min_confidence} are rarer than the table of confidences knows: in "
+            f"its lowest bin {table.floor:.2f} of the words are right, and below that it is a guess"
         )
     return Unsure(options.min_confidence, options.leave_out, confidence)
 

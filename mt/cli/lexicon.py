@@ -28,7 +28,7 @@ from pathlib import Path
 
 from mt.cli.arguments import add_run_options, load_translator, reported_in_flags
 from mt.cli.parser import Parser, share, whole_number
-from mt.common.terminal import output, say
+from mt.common.terminal import note, output
 from mt.data.tokenizer import UNK
 from mt.errors import UserError, shown
 from mt.storage import require_writable, write_text
@@ -64,7 +64,7 @@ def lexicon(arguments: Sequence[str] | None = None) -> None:
             sys.stdout.flush()
         if options.dictionary:
             known_words = f"{len(words) - len(unknown):,} of {len(words):,} words"
-            say(f"note: {options.dictionary} has {known_words}, and the model wrote the others", sys.stderr)
+            note(f"{options.dictionary} has {known_words}, and the model wrote the others")
         source, target = translator.tokenizers
         rows = zip(unknown, source.encode(unknown), strict=True)
         letters = {word: "".join(itertools.compress(source.split(word), (i == UNK for i in row))) for word, row in rows}
@@ -97,4 +97,4 @@ def _note(symbols: Mapping[str, Set[str]], what: str) -> None:
     if words:
         have = "1 word has" if len(words) == 1 else f"{len(words):,} words have"
         which = shown(" ".join(sorted(set().union(*symbols.values()))), 60)
-        say(f"note: {have} {what} ({which}), first {shown(words[0])}", sys.stderr)
+        note(f"{have} {what} ({which}), first {shown(words[0])}")

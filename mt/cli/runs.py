@@ -1,14 +1,13 @@
 """The commands about trained runs: compare, average, export. Each is a function, whose docstring is the manual that
 `--help` prints. It reads the command line and hands over to `mt.comparison`, `mt.training` and `mt.export`."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from data_prep.prepare import prepare
 from mt.cli.arguments import add_plot_options
 from mt.cli.parser import Parser, whole_number
-from mt.common.terminal import say
+from mt.common.terminal import note, say
 from mt.comparison.page import write
 from mt.comparison.runs import FinishedRun, find, left_out, require_scored_on
 from mt.comparison.table import compare as table_of, shared_metrics
@@ -49,12 +48,12 @@ def compare(arguments: Sequence[str] | None = None) -> None:
         runs = find(options.runs)
         if unfinished := left_out(options.runs):
             folders = ", ".join(map(str, unfinished))
-            say(f"note: left out, since they have no results.json: {folders}", sys.stderr)
+            note(f"left out, since they have no results.json: {folders}")
         sources, references = _test_text(runs, options.corpora)
         comparison = table_of(runs, references, options.baseline)
         # Limits of the metrics are said before the table, so that nobody reads it without them.
-        for note in notes(shared_metrics(runs), references):
-            say(f"note: {note}", sys.stderr)
+        for sentence in notes(shared_metrics(runs), references):
+            note(sentence)
         write(
             comparison, sources, references, options.out, sentences=options.sentences, plot_format=options.plot_format
         )
@@ -79,10 +78,7 @@ def _test_text(runs: Sequence[FinishedRun], corpora: Path) -> tuple[list[str], l
     sources, references, digests = splits[runs[0].config.dataset]
     # The text may have changed since a run was scored; early runs have no record to tell.
     if unknown := [str(run.folder) for run in runs if not require_scored_on(run, digests)]:
-        say(
-            f"note: runs of earlier versions do not say whether their text is still this: {', '.join(unknown)}",
-            sys.stderr,
-        )
+        note(f"runs of earlier versions do not say whether their text is still this: {', '.join(unknown)}")
     return sources, references
 
 

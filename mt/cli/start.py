@@ -2,14 +2,13 @@
 run with `init_from=RUN` has the model of the earlier run, except for the options that the command line sets."""
 
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mt.cli.composition import parse_overrides
 from mt.common.options import as_typed, flat, parse
-from mt.common.terminal import say
+from mt.common.terminal import note
 from mt.config import Config
 from mt.errors import UserError, shown
 from mt.models.config import ModelConfig
@@ -28,10 +27,9 @@ def _note_another_end(trained: Config, config: Config) -> None:
     """Prints a note where the learning rate falls towards the end of a run, and the run gets another end."""
     ends = [(each.training.epochs, each.training.max_updates) for each in (trained, config)]
     if config.optimizer.schedule.name == "cooldown" and ends[0] != ends[1]:
-        say(
-            "note: with optimizer/schedule=cooldown the rate falls towards the end of the run, which is another now: "
-            "updates that it has made at a falling rate differ from those of a run of this length from the beginning",
-            sys.stderr,
+        note(
+            "with optimizer/schedule=cooldown the rate falls towards the end of the run, which is another now: "
+            "updates that it has made at a falling rate differ from those of a run of this length from the beginning"
         )
 
 

@@ -23,6 +23,11 @@ def say(text: str = "", file: TextIO | None = None) -> None:
     print(visible_lines(text), file=file or sys.stdout, flush=True)
 
 
+def note(text: str) -> None:
+    """Prints a note for the user on standard error."""
+    say(f"note: {text}", sys.stderr)
+
+
 def output(text: str) -> str:
     """Returns a line of output, as a translation, for standard output: `visible` on a terminal, unchanged in a file or
     pipe."""

@@ -1,7 +1,6 @@
 """Word links, drawings and records of a split. First come gold links and the alignment error rate, then the heatmaps of
 the first translations, and last the records of all translations."""
 
-import sys
 from collections.abc import Collection, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mt.common.links import Links, is_naacl, parse_naacl, parse_pharaoh, require_inside
-from mt.common.terminal import say
+from mt.common.terminal import note
 from mt.data.dataset import LINK_UNITS
 from mt.data.split import Split
 from mt.data.tokenizer import units
@@ -71,10 +70,9 @@ def read_gold(
     between_blanks = [(len(units(source, "spaced")), len(units(target, "spaced"))) for source, target in pairs]
     different = sum(length != blanks for length, blanks in zip(lengths, between_blanks, strict=True))
     if different and words is None:
-        say(
-            f"note: {different} of {len(gold)} pairs have other words between blanks: give --words blanks if the gold "
-            "links count those, or --words marks if punctuation marks are words of theirs",
-            sys.stderr,
+        note(
+            f"{different} of {len(gold)} pairs have other words between blanks: give --words blanks if the gold "
+            "links count those, or --words marks if punctuation marks are words of theirs"
         )
     return gold
 

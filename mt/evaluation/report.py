@@ -14,7 +14,7 @@ import numpy as np
 from mt.checkpoint import load_meta, locate
 from mt.common.backdrop import PlotFormat
 from mt.common.input_files import read_json
-from mt.common.terminal import say
+from mt.common.terminal import note, say
 from mt.data.split import Split
 from mt.decoding.modes import reads_hard
 from mt.decoding.onnx import OnnxNetwork
@@ -294,15 +294,14 @@ def evaluate_runs(
     for run in runs:
         earlier = _earlier_results(run)
         if earlier.get("split") == name and earlier.get("scored_on", digests) != digests:
-            say(
-                f"note: the {name} split has changed since {run}/results.json was written, whose scores are not to be "
-                "compared with these",
-                sys.stderr,
+            note(
+                f"the {name} split has changed since {run}/results.json was written, whose scores are not to be "
+                "compared with these"
             )
     dataset = translator.config.dataset
     scored = dataset.model_copy(update={"latency_unit": changes.unit}) if changes.unit else dataset
-    for note in notes_of(scored, split.column("references"), online="al" in results):
-        say(f"note: {note}", sys.stderr)
+    for sentence in notes_of(scored, split.column("references"), online="al" in results):
+        note(sentence)
     say(f"{table(results)}\n\n{folder}")
 
 

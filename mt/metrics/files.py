@@ -1,12 +1,11 @@
 """Scores of text files, whose lines n belong together, and of logs of simultaneous translation. Notes on the scores go
 to standard error."""
 
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mt.common.input_files import read_json
-from mt.common.terminal import say
+from mt.common.terminal import note
 from mt.errors import UserError
 from mt.metrics import build, notes
 from mt.metrics.advice import lacks_capitals
@@ -31,7 +30,7 @@ def score_files(
     if lead is not None:
         baseline = Lead(lead, settings.rouge.tokenizer)
         if objection := baseline.unsuited(texts):
-            _note(objection)
+            note(objection)
         texts = [baseline.beginning(text) for text in texts]
     return _score_texts(names, settings, texts, groups)
 
@@ -67,9 +66,9 @@ def score_log(
     if groups:
         scores = _score_texts(names, settings, hypotheses, groups)
         if objection := unsuited(unit, [group[0] for group in groups]):
-            _note(objection)
+            note(objection)
     if degenerate(timed):
-        _note("SWF and EFSW are more than 20 apart: likely a degenerate policy, by OmniSTEval")
+        note("SWF and EFSW are more than 20 apart: likely a degenerate policy, by OmniSTEval")
     return scores | timed
 
 
@@ -102,17 +101,13 @@ def _score_texts(
     scores: dict[str, Score] = {}
     for metric in metrics:
         scores |= metric.score(hypotheses, groups)
-    for note in notes(metrics, groups):
-        _note(note)
+    for sentence in notes(metrics, groups):
+        note(sentence)
     # Lower case costs BLEU and chrF much against references with capitals.
     cased = any("case:mixed" in score.signature for score in scores.values())
     if cased and lacks_capitals(hypotheses, [group[0] for group in groups]):
-        _note(
+        note(
             "no hypothesis has a capital letter, and most references have: add --lowercase if the system writes lower "
             "case alone"
         )
     return scores
-
-
-def _note(text: str) -> None:
-    say(f"note: {text}", sys.stderr)

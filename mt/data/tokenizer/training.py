@@ -167,6 +167,8 @@ def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
     model = io.BytesIO()
     symbols = [*_symbols(config)]
     of_words = config.model_type in _OF_WORDS
+    special: dict[str, Any] = {f"{kind}_id": number for number, kind in enumerate(_SPECIAL)}
+    special |= {f"{kind}_piece": RESERVED + name for kind, name in _SPECIAL.items()}
     with tempfile.TemporaryDirectory() as folder:
         normalization: dict[str, Any] = {"normalization_rule_name": "identity"}
         if config.lowercase or config.normalization != "nfc":
@@ -185,8 +187,7 @@ def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
                 max_sentence_length=_LONGEST_LINE,
                 num_threads=4,  # fixed, because sums in another order could give another vocabulary
                 minloglevel=2,
-                **{f"{kind}_id": number for number, kind in enumerate(_SPECIAL)},
-                **{f"{kind}_piece": RESERVED + name for kind, name in _SPECIAL.items()},
+                **special,
                 # In a vocabulary of words SentencePiece would take symbols for parts of words: `_insert` adds them.
                 user_defined_symbols=[] if of_words else symbols,
                 **normalization,
