@@ -199,6 +199,17 @@ def _fault(instance: Instance, unit: LatencyUnit) -> str | None:
     return "its source is empty, but its prediction is not" if delays and not instance.source_length else None
 
 
+def _length_of_references(unit: LatencyUnit, subwords: Measure) -> Measure:
+    """Returns the function by which SimulEval and OmniSTEval count a reference. They split words at single blanks, so
+    that a second blank in a row is another word, and an empty line one word. Blanks count as characters."""
+    measures: dict[LatencyUnit, Measure] = {
+        "word": lambda text: len(text.split(" ")),
+        "char": lambda text: len(text.strip()),
+        "subword": subwords,
+    }
+    return measures[unit]
+
+
 def score_latency(
     instances: Sequence[Instance], unit: LatencyUnit = "word", *, subwords: Measure = len, reference_length: bool = True
 ) -> dict[str, Score]:
@@ -212,14 +223,7 @@ def score_latency(
     written = [instance for instance in instances if instance.delays]
     if not written:
         return {}
-    # SimulEval and OmniSTEval split words of a reference at single blanks, so that a second blank in a row is another
-    # word, and an empty line one word. Blanks count as characters.
-    measures: dict[LatencyUnit, Measure] = {
-        "word": lambda text: len(text.split(" ")),
-        "char": lambda text: len(text.strip()),
-        "subword": subwords,
-    }
-    length = measures[unit]
+    length = _length_of_references(unit, subwords)
     speech = any(instance.speech for instance in instances)
     count = f"n:{len(written)}|empty:{len(instances) - len(written)}|unit:{unit}{'|source:ms' if speech else ''}"
 

@@ -146,6 +146,10 @@ USER_DEFINED = 4
 """Types of pieces. A text may be cut into normal and user-defined ones, into a part of a normal one too."""
 _SPECIAL = {"pad": "<pad>", "unk": "<unk>", "bos": "<s>", "eos": "</s>"}
 """The special pieces in the order of their ids, 0 to 3: what SentencePiece's options call them, and their names."""
+_OPTIONS_OF_SPECIAL: dict[str, Any] = {f"{kind}_id": number for number, kind in enumerate(_SPECIAL)} | {
+    f"{kind}_piece": RESERVED + name for kind, name in _SPECIAL.items()
+}
+"""While a vocabulary is learnt, special pieces have reserved names."""
 _LONGEST_WORD = 2000
 """Characters; a longer one is learnt from in parts. SentencePiece takes no piece of 8 kB, and ends the process at a
 word of 65,536 characters."""
@@ -167,8 +171,6 @@ def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
     model = io.BytesIO()
     symbols = [*_symbols(config)]
     of_words = config.model_type in _OF_WORDS
-    special: dict[str, Any] = {f"{kind}_id": number for number, kind in enumerate(_SPECIAL)}
-    special |= {f"{kind}_piece": RESERVED + name for kind, name in _SPECIAL.items()}
     with tempfile.TemporaryDirectory() as folder:
         normalization: dict[str, Any] = {"normalization_rule_name": "identity"}
         if config.lowercase or config.normalization != "nfc":
@@ -187,7 +189,7 @@ def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
                 max_sentence_length=_LONGEST_LINE,
                 num_threads=4,  # fixed, because sums in another order could give another vocabulary
                 minloglevel=2,
-                **special,
+                **_OPTIONS_OF_SPECIAL,
                 # In a vocabulary of words SentencePiece would take symbols for parts of words: `_insert` adds them.
                 user_defined_symbols=[] if of_words else symbols,
                 **normalization,
