@@ -29,14 +29,14 @@ VERBS: Mapping[str, tuple[str, str]] = {
 
 
 def main() -> None:
-    """Runs `mt VERB ...`; without a verb, it lists all verbs. `python -m mt` without one trains."""
+    """Runs `mt VERB ...`; without a verb, it lists all verbs. `python -m mt` with options alone, or with nothing, trains."""
     verb = sys.argv[1] if len(sys.argv) > 1 else ""
     program = Path(sys.argv[0]).name
     if program.startswith("mt-"):
         call(program.removeprefix("mt-"))
     elif verb in VERBS:
         call(verb, sys.argv[2:])
-    elif program == "__main__.py":
+    elif program == "__main__.py" and verb != "--version" and ("=" in verb or verb[:1] in ("", *"-+~")):
         call("train")
     else:
         _without_verb(verb)

@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakSet
@@ -42,7 +42,7 @@ class Document:
 
     text: str
     sentences: tuple[Translation, ...]
-    """The translations of its sentences, without tags, in order, and then of its attributes."""
+    """The translations of its sentences that have a letter, without tags, in order, and then of its attributes."""
 
 
 def translate_documents(
@@ -98,12 +98,13 @@ def _translated(
     progress: bool = False,
 ) -> list[Document]:
     """Returns the translations of documents. read: the parts of each, as `mt.markup.read` returns them."""
-    # Each sentence of a block is translated on its own, and the block has the links of all.
+    # Each sentence of a block is translated on its own, if it says something, and the block has the links of all.
     language = translator.config.dataset.source
     blocks = [[sentences(part, language) for part in parts if isinstance(part, Segment)] for parts in read]
-    plain = [sentence.text for of_document in blocks for of_block in of_document for sentence in of_block]
+    said = [[one.text for of_block in of_document for one in of_block if one.has_letter] for of_document in blocks]
+    plain = [*chain.from_iterable(said)]
     if requests is not None:
-        requests = _of_sentences(requests, [sum(map(len, of_document)) for of_document in blocks])
+        requests = _of_sentences(requests, [*map(len, said)])
     found: list[list[Translation]] = []
     if plain:
         rows = translator.encoded(plain)
@@ -112,9 +113,11 @@ def _translated(
     results = []
     for parts, of_document in zip(read, blocks, strict=True):
         # Each block takes the translations of its sentences.
-        pairs = [[(next(waiting)[0], sentence) for sentence in of_block] for of_block in of_document]
+        pairs = [[(next(waiting)[0] if one.has_letter else None, one) for one in of_block] for of_block in of_document]
         links = [joined([(_linked(translator, *pair, unsure), pair[1]) for pair in of_block]) for of_block in pairs]
-        translations = tuple(translation for of_block in pairs for translation, _ in of_block)
+        translations = tuple(
+            translation for of_block in pairs for translation, _ in of_block if translation is not None
+        )
         results.append(Document(markup.write(parts, links), translations))
     return results
 
@@ -172,6 +175,11 @@ class Sentence(NamedTuple):
     gap: str = ""
     """The white space between it and the next one."""
 
+    @property
+    def has_letter(self) -> bool:
+        """Whether it is translated: one without a letter, as a number, stays as it is."""
+        return any(map(str.isalpha, self.text))
+
 
 def sentences(block: Segment, language: str | None) -> list[Sentence]:
     """Returns the sentences of a block. language: of the text."""
@@ -199,11 +207,13 @@ def joined(sentences: Sequence[tuple[Linked, Sentence]]) -> Linked:
     return Linked(text, links, unsure)
 
 
-def _linked(translator: Translator, translation: Translation, sentence: Sentence, unsure: Unsure | None) -> Linked:
+def _linked(
+    translator: Translator, translation: Translation | None, sentence: Sentence, unsure: Unsure | None
+) -> Linked:
     """Returns the translation of a sentence with the marks of words that are probably wrong, or the sentence itself
-    where it has no letter, or is left out."""
+    where it has none, or is left out."""
     # Then each character is linked to itself.
-    if not any(map(str.isalpha, sentence.text)) or (unsure and unsure.leaves_out(translation)):
+    if translation is None or (unsure and unsure.leaves_out(translation)):
         return Linked(sentence.text, [(place, place) for place in _visible_characters(sentence.text)])
     spans = unsure.spans(translator, translation) if unsure else ()
     return linked(translator, translation, sentence.text)._replace(unsure=spans)

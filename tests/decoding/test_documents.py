@@ -54,8 +54,21 @@ def test_what_has_no_letter_stands_as_it_is(form: str, marked: bool, translator:
     unsure = Unsure(0.999999, leave_out=False, confidence=Confidence.of(translator)) if marked else None
     texts = ["Two cats. 3/4 = 0.75! Dogs see.", "12.5 / 1984"]
     document, numbers = translate_documents(translator, texts, form, None, unsure=unsure)
-    assert " 3/4 = 0.75! " in document.text and len(document.sentences) == 3
+    assert " 3/4 = 0.75! " in document.text and len(document.sentences) == 2
     assert (numbers.text, numbers.sentences) == (texts[1], ())
+
+
+def test_what_has_no_letter_is_not_decoded(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So what is asked of a document is asked of its other sentences."""
+    decoded: list[str] = []
+    decode = translator.decode
+    monkeypatch.setattr(
+        translator, "decode", lambda *of, texts, **more: decoded.extend(texts) or decode(*of, texts=texts, **more)
+    )
+    asked: dict[str, Any] = {"prefix": "zwei", "constraints": ["Hunde"]}
+    document = translator.translate("<p>*** 3/4 = 0.75! Dogs see. 12 - 13.</p>", BeamConfig(), **asked, format="html")
+    assert decoded == ["Dogs see."]
+    assert document.text == f"<p>*** 3/4 = 0.75! {document.sentences[0].text} 12 - 13.</p>"
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,10 @@ def test_options_of_search_are_those_of_training(call, trained: Path) -> None:
         (["mt", "align", "x"], "", "error: --source and --target missing: write mt align RUN --source FILE --target"),
         (["bin/mt-align", "x"], "", "error: --source and --target missing: write mt-align RUN --source FILE --target"),
         (["mt", "train", "attention=mocah"], "", "error: In 'config': Could not find 'attention/mocah' "),
+        (["mt/__main__.py", "tarnslate", "RUN"], "", "error: mt tarnslate is no command: did you mean translate? "),
+        (["mt/__main__.py", "RUN", "seed=1"], "", "error: mt RUN is no command: choices: align, average, "),
+        (["mt/__main__.py", "--version"], "mt 0.", ""),
+        (["mt/__main__.py", "~attenton"], "", "error: Could not delete from config. 'attenton' does not exist"),
         (["mt/__main__.py", "attention=mocah"], "", "error: In 'config': Could not find 'attention/mocah' "),
     ],
 )
