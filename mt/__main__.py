@@ -29,7 +29,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
 
 
 def main() -> None:
-    """Runs `mt VERB ...`; without a verb, it lists all verbs. `python -m mt` with options alone, or with nothing, trains."""
+    """Runs `mt VERB ...`; without a verb, it lists all verbs. `python -m mt` trains, with or without options."""
     verb = sys.argv[1] if len(sys.argv) > 1 else ""
     program = Path(sys.argv[0]).name
     if program.startswith("mt-"):

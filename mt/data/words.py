@@ -36,6 +36,8 @@ _ALONE = regex.compile(rf"[{_BLANKLESS}]")
 """Characters of scripts that put no blanks between words."""
 _PART = regex.compile(rf"[{_BLANKLESS}][{_MARK}]*+|(?:[^{_BLANKLESS}][{_MARK}]*+)++")
 _APOSTROPHE = re.compile("'|[^']+")
+VARIANT = re.compile(r"(?<=.)\(\d+\)$", re.ASCII)
+"""The mark of a word's further pronunciations in CMUdict and others, `abbe(2)`."""
 APOSTROPHES = str.maketrans("’ʼ", "''")
 """Other apostrophes, as the straight one."""
 _COUNTED = regex.compile(rf"[{_CJK}][{_MARK}]*+|(?:[^{_BLANK}{_CJK}][{_MARK}]*+){{1,{_LONGEST}}}")

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from mt.common.terminal import Bar
 from mt.data.tokenizer import EOS, UNK, Tokenizer
 from mt.data.tokenizer.processor import SPACE
+from mt.data.words import VARIANT
 from mt.decoding.translator import Translator
 from mt.errors import UserError, shown
 from mt.text_io import composed, input_lines, is_blank
@@ -22,8 +23,9 @@ _AT_ONCE = 5_000  # words, so that memory does not grow with the list
 _NUMBER = re.compile(r"\d*\.\d+(e-\d+)?|\de-\d+", re.ASCII)
 _BLANK_BEFORE_NUMBER = re.compile(r" +(?=(?:0?\.\d+|1\.0+)$)", re.ASCII)
 """Where Kaldi's own lexiconp.txt parts a word from its probability, up to 1; a tab comes behind that."""
-_VARIANT = re.compile(r"\(\d+\)$", re.ASCII)
-"""CMUdict's mark of a word's further pronunciations, `abbe(2)`."""
+_JOINED = re.compile(r"^/.*/$|\S,")
+"""Pronunciations between slashes, as of ipa-dict, or with commas between, as of CharsiuG2P. A phone may begin with a
+comma, as a mark of stress, or be one."""
 _ALIKE = re.compile(r" #[1-9]\d*$", re.ASCII)
 """Kaldi's mark of words that sound alike. `#0` is a phone of Chinese voices of sherpa-onnx."""
 _LEAST = 0.0001
@@ -86,13 +88,19 @@ def read_dictionary(path: Path, phone_map: PhoneMap | None = None) -> dict[str, 
                 f"{path}, line {number} is no entry of a lexicon ({shown(line, 60)}): write a word, a tab or a blank, "
                 "a probability from 0 to 1 or none, and its phones between blanks"
             )
+        if _JOINED.search(" ".join(phones)):
+            raise UserError(
+                f"{path}, line {number} has slashes or commas around pronunciations ({shown(rest.strip(), 60)}): write "
+                "one a line without them, and blanks between its phones, as by a command of "
+                "docs/tutorials/pronunciation.md"
+            )
         for phone in phones:
             if phone_map and phone in phone_map and phone not in of_voice:
                 raise UserError(
                     f"{path}, line {number} has {shown(phone)}, a phone of the model, which --map changes to "
                     f"{' '.join(phone_map[phone]) or 'nothing'}: write the dictionary in the phones of the voice"
                 )
-        entries.setdefault(composed(_VARIANT.sub("", word)), {})[phones] = weight
+        entries.setdefault(composed(VARIANT.sub("", word)), {})[phones] = weight
     return {word: _normalised(weights) for word, weights in entries.items()}
 
 

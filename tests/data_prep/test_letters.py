@@ -48,6 +48,20 @@ def test_a_word_counts_once_with_all_its_pronunciations(folder: Path) -> None:
     assert [list(group) for group in corpus.split("dev").column("references")] == [["z", "z y", "y"], ["z z"]]
 
 
+def test_marks_of_further_pronunciations_are_no_letters(folder: Path) -> None:
+    """As of CMUdict and Britfone. The cut of dev and test, too, takes the words without them."""
+    lines = TRAIN.replace("a\ty", "a(1)\ty").replace("c\t", "(2)\t") + "".join(
+        f"w{n}({n})\tx\nw{n}\ty\n" for n in range(9)
+    )
+    (folder / "train.tsv").write_text(lines)
+    (folder / "dev.tsv").write_text(DEV.replace("b\tz y", "b(12)\tz y"))
+    corpus = made(letters(folder), folder)
+    assert {source for source, _ in corpus.training.texts(range(5))} == {"a", "a b", "ab", "(2)"}
+    assert words_of(corpus, "dev") == ["b", "bb"]
+    cut = made(letters(folder, "dataset.dev_size=3"), folder)
+    assert all(len(group) == 2 for group in cut.split("dev").column("references"))
+
+
 def test_each_pronunciation_is_a_training_pair(folder: Path) -> None:
     pairs = made(letters(folder), folder).training.texts(range(5))
     assert pairs == [("a", "x"), ("a", "y"), ("a b", "x z"), ("ab", "x z"), ("c", "v")]

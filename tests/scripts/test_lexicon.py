@@ -189,6 +189,10 @@ def test_dictionaries_of_others(run: Path, call: Call, write: Write) -> None:
     assert (
         call("lexicon", run, "--words", write("words", "bad 1.5\n"), "--dictionary", known).out == "bad 1.5 :: b aː\n"
     )
+    # A comma before a phone marks stress in ASCII, and stands for itself among punctuation.
+    known = write("known", "bad\t,b a / d\nadd , ,\n")
+    done = call("lexicon", run, "--words", write("words", "bad\nadd\n"), "--dictionary", known)
+    assert done.out == "bad ,b a / d\nadd , ,\n"
     # Where a tab ends the word, a # is a phone, as WikiPron writes a blank.
     known = write("known", "bad\tb # d\n")
     assert call("lexicon", run, "--words", write("words", "bad\n"), "--dictionary", known).out == "bad b # d\n"
@@ -219,6 +223,10 @@ def test_words_without_a_pronunciation_are_noted(run: Path, call: Call, write: W
         ({"words": "\n \n"}, "", "words has no word: write one word a line"),
         ({"words": "bad\nadd\tx\n"}, "", r"words, line 2 has a tab (add\tx): write one word a line"),
         ({"known": "bad b\n\nadd\n"}, "--dictionary {}/known", "known, line 3 is no entry of a lexicon (add): write"),
+        # ipa-dict, and CharsiuG2P.
+        ({"known": "bad\t/bæd/\n"}, "--dictionary {}/known", "known, line 1 has slashes or commas around pronunc"),
+        ({"known": "b b\nbad\tbæd,bad\n"}, "--dictionary {}/known", "known, line 2 has slashes or commas around"),
+        ({"known": "bad\t/b æ d/, /b a d/\n"}, "--dictionary {}/known", "(/b æ d/, /b a d/): write one a line"),
         # Phonetisaurus writes costs, of which the least is the best.
         ({"known": "bad\t12.34\tb\n"}, "--dictionary {}/known", r"known, line 1 is no entry of a lexicon (bad\t12.34"),
         ({"known": "bad 0.5\n"}, "--dictionary {}/known", "known, line 1 is no entry of a lexicon (bad 0.5): write"),

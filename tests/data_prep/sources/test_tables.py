@@ -214,6 +214,7 @@ def test_another_separator_is_told(name: str, line: str, tmp_path: Path) -> None
     separator = {"csv": "commas", "tsv": "tabs"}[name]
     sentence = (
         f"train.{name}, line 2 is one column ({shown(line)}): write columns with {separator} between them in every"
+        " line (in .tsv tabs, in .csv commas), and no comments; the first line has their names, or dataset.source and"
     )
     for columns in (("en", "de"), ("1", "2")):
         with pytest.raises(UserError, match=re.escape(sentence)):
