@@ -3,10 +3,10 @@
 Each verb names a function, which is imported when the verb is called.
 """
 
-import importlib
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 
 from mt.cli.startup import set_up
 
@@ -45,9 +45,8 @@ def main() -> None:
 def call(verb: str, arguments: Sequence[str] | None = None) -> None:
     """Calls a verb with the command line that follows it. A missing package is reported in one sentence."""
     set_up()
-    module, _, name = VERBS[verb][0].partition(":")
     try:
-        getattr(importlib.import_module(module), name)(sys.argv[1:] if arguments is None else list(arguments))
+        resolve_name(VERBS[verb][0])(sys.argv[1:] if arguments is None else list(arguments))
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] in ("mt", "data_prep"):
             raise

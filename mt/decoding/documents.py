@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakSet
@@ -101,23 +101,18 @@ def _translated(
     # Each sentence of a block is translated on its own, if it says something, and the block has the links of all.
     language = translator.config.dataset.source
     blocks = [[sentences(part, language) for part in parts if isinstance(part, Segment)] for parts in read]
-    said = [[one.text for of_block in of_document for one in of_block if one.has_letter] for of_document in blocks]
-    plain = [*chain.from_iterable(said)]
+    plain = [one.text for of_document in blocks for of_block in of_document for one in of_block if one.has_letter]
     if requests is not None:
-        requests = _of_sentences(requests, [*map(len, said)])
-    found: list[list[Translation]] = []
-    if plain:
-        rows = translator.encoded(plain)
-        found = translator.decode(rows, search, texts=plain, requests=requests, progress=progress)
-    waiting = iter(found)
+        counts = [sum(one.has_letter for of_block in of_document for one in of_block) for of_document in blocks]
+        requests = _of_sentences(requests, counts)
+    rows = translator.encoded(plain)
+    waiting = iter(translator.decode(rows, search, texts=plain, requests=requests, progress=progress))
     results = []
     for parts, of_document in zip(read, blocks, strict=True):
         # Each block takes the translations of its sentences.
         pairs = [[(next(waiting)[0] if one.has_letter else None, one) for one in of_block] for of_block in of_document]
         links = [joined([(_linked(translator, *pair, unsure), pair[1]) for pair in of_block]) for of_block in pairs]
-        translations = tuple(
-            translation for of_block in pairs for translation, _ in of_block if translation is not None
-        )
+        translations = tuple(one for of_block in pairs for one, _ in of_block if one is not None)
         results.append(Document(markup.write(parts, links), translations))
     return results
 
@@ -207,16 +202,14 @@ def joined(sentences: Sequence[tuple[Linked, Sentence]]) -> Linked:
     return Linked(text, links, unsure)
 
 
-def _linked(
-    translator: Translator, translation: Translation | None, sentence: Sentence, unsure: Unsure | None
-) -> Linked:
+def _linked(translator: Translator, found: Translation | None, sentence: Sentence, unsure: Unsure | None) -> Linked:
     """Returns the translation of a sentence with the marks of words that are probably wrong, or the sentence itself
     where it has none, or is left out."""
     # Then each character is linked to itself.
-    if translation is None or (unsure and unsure.leaves_out(translation)):
+    if found is None or (unsure and unsure.leaves_out(found)):
         return Linked(sentence.text, [(place, place) for place in _visible_characters(sentence.text)])
-    spans = unsure.spans(translator, translation) if unsure else ()
-    return linked(translator, translation, sentence.text)._replace(unsure=spans)
+    spans = unsure.spans(translator, found) if unsure else ()
+    return linked(translator, found, sentence.text)._replace(unsure=spans)
 
 
 def linked(translator: Translator, translation: Translation, source: str) -> Linked:

@@ -83,16 +83,11 @@ def read_dictionary(path: Path, phone_map: PhoneMap | None = None) -> dict[str, 
         numbers = [*itertools.takewhile(_NUMBER.fullmatch, phones)]
         phones = phones[len(numbers) :]
         weight = float(numbers[0]) if numbers else 1.0
-        if not phones or not word or not 0 < weight <= 1:
+        if not phones or not word or not 0 < weight <= 1 or _JOINED.search(" ".join(phones)):
             raise UserError(
                 f"{path}, line {number} is no entry of a lexicon ({shown(line, 60)}): write a word, a tab or a blank, "
-                "a probability from 0 to 1 or none, and its phones between blanks"
-            )
-        if _JOINED.search(" ".join(phones)):
-            raise UserError(
-                f"{path}, line {number} has slashes or commas around pronunciations ({shown(rest.strip(), 60)}): write "
-                "one a line without them, and blanks between its phones, as by a command of "
-                "docs/tutorials/pronunciation.md"
+                "a probability from 0 to 1 or none, and its phones between blanks, without slashes or commas around "
+                "them (docs/tutorials/pronunciation.md has commands)"
             )
         for phone in phones:
             if phone_map and phone in phone_map and phone not in of_voice:

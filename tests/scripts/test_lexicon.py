@@ -224,9 +224,17 @@ def test_words_without_a_pronunciation_are_noted(run: Path, call: Call, write: W
         ({"words": "bad\nadd\tx\n"}, "", r"words, line 2 has a tab (add\tx): write one word a line"),
         ({"known": "bad b\n\nadd\n"}, "--dictionary {}/known", "known, line 3 is no entry of a lexicon (add): write"),
         # ipa-dict, and CharsiuG2P.
-        ({"known": "bad\t/bæd/\n"}, "--dictionary {}/known", "known, line 1 has slashes or commas around pronunc"),
-        ({"known": "b b\nbad\tbæd,bad\n"}, "--dictionary {}/known", "known, line 2 has slashes or commas around"),
-        ({"known": "bad\t/b æ d/, /b a d/\n"}, "--dictionary {}/known", "(/b æ d/, /b a d/): write one a line"),
+        (
+            {"known": "bad\t/bæd/\n"},
+            "--dictionary {}/known",
+            "known, line 1 is no entry of a lexicon (bad\\t/bæd/): write a word, ",
+        ),
+        (
+            {"known": "b b\nbad\tbæd,bad\n"},
+            "--dictionary {}/known",
+            r"known, line 2 is no entry of a lexicon (bad\tbæd,bad)",
+        ),
+        ({"known": "bad\t/b æ d/, /b a d/\n"}, "--dictionary {}/known", "without slashes or commas around them (docs/"),
         # Phonetisaurus writes costs, of which the least is the best.
         ({"known": "bad\t12.34\tb\n"}, "--dictionary {}/known", r"known, line 1 is no entry of a lexicon (bad\t12.34"),
         ({"known": "bad 0.5\n"}, "--dictionary {}/known", "known, line 1 is no entry of a lexicon (bad 0.5): write"),
