@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakSet
@@ -69,8 +69,7 @@ def translate_documents(
     require_texts(documents)
     # What a format and a model make of placeholders holds for all documents.
     kept = kept_placeholders(translator, placeholders)
-    if names is None:
-        names = names_of(documents)
+    names = names or names_of(documents)
     texts = [str(text) for text in documents]
     of_attributes: list[tuple[Translation, ...]] = [() for _ in texts]
     if format == "html":
@@ -237,10 +236,8 @@ def _visible_characters(text: str) -> list[int]:
 def _first_characters(translation: Translation, count: int) -> list[int]:
     """Returns the first character of each token, or of the next token where it has none, and at last `count`. count:
     of the visible characters."""
-    firsts = [count]
-    for unit in reversed(translation.units.target):
-        firsts.append(firsts[-1] if unit is None else unit)
-    return firsts[::-1]
+    backwards = reversed(translation.units.target)
+    return [*accumulate(backwards, lambda after, unit: after if unit is None else unit, initial=count)][::-1]
 
 
 # Documents in files, in their own encoding, with their byte-order mark and line ends: all that is not translated stays
