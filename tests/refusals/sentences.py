@@ -18,20 +18,22 @@ def require_sentence(sentence: str, facts: Sequence[str]) -> None:
     assert re.search(".*".join(facts), sentence), sentence
 
 
-def require_refusal(call: Callable[[], Any], *facts: str) -> None:
+def refusal_of(call: Callable[[], Any]) -> str:
+    """Returns the sentence with which a call is refused."""
     with pytest.raises(UserError) as refusal:
         call()
-    require_sentence(str(refusal.value), facts)
+    return str(refusal.value)
+
+
+def require_refusal(call: Callable[[], Any], *facts: str) -> None:
+    require_sentence(refusal_of(call), facts)
 
 
 def content(folder: Path) -> dict[str, bytes | str]:
     """Every file and link below a folder, with what it holds."""
-    paths = sorted(folder.rglob("*"))
-    return {
-        str(path.relative_to(folder)): str(path.readlink()) if path.is_symlink() else path.read_bytes()
-        for path in paths
-        if path.is_symlink() or path.is_file()
-    }
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_symlink() or path.is_file()]
+    contents = [str(path.readlink()) if path.is_symlink() else path.read_bytes() for path in paths]
+    return {str(path.relative_to(folder)): content for path, content in zip(paths, contents, strict=True)}
 
 
 def sign(folder: Path) -> None:
