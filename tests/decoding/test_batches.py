@@ -20,7 +20,7 @@ from mt.device import has_bfloat16
 from mt.errors import UserError
 from mt.models.config import ModelConfig
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SearchConfig, WaitKConfig
+from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, WaitKConfig
 from tests.decoding.decoded import decode_ids
 
 
@@ -37,9 +37,8 @@ def test_a_wide_beam_takes_fewer_sentences_at_once(translator: Translator) -> No
 
 def test_between_batches_the_caller_computes_as_before(translator: Translator, corpus: Corpus) -> None:
     split = corpus.split("test")
-    network = TorchNetwork(
-        translator.model, translator.field, vocab_size=len(translator.tokenizers.target), precision="bf16"
-    )
+    size = len(translator.tokenizers.target)
+    network = TorchNetwork(translator.model, translator.field, vocab_size=size, precision="bf16")
     batches = forced_batches(network, *split.lengths(), split.ids, GreedyConfig(mode="soft"), max_tokens=20)
     count = 0
     for indices, batch, loss in batches:
@@ -68,9 +67,7 @@ SOFT = (
         (WaitKConfig(), {"decoder": {"readout_size": 32}}, "decoder.init_hidden=zeros"),
     ],
 )
-def test_a_search_that_writes_while_it_reads_says_what_a_model_lacks(
-    search: SearchConfig, changes: dict, lacking: str | None, configure: Callable[..., Config]
-) -> None:
+def test_a_search_that_writes_while_it_reads_says_what_a_model_lacks(search, changes, lacking, configure):
     """And nothing that it has."""
     usual = {"encoder": {"name": "lstm"}, "decoder": {"readout_size": 32, "init_hidden": "zeros"}}
     usual["attention"] = {"name": "monotonic" if isinstance(search, OnlineConfig) else "bahdanau"}
@@ -101,22 +98,15 @@ def random_model(configure: Callable[..., Config], encoder: dict, attention: dic
         (GreedyConfig(), "general", not has_bfloat16(torch.device("cpu"))),
     ],
 )
-def test_online_decoding_is_in_float32_whatever_the_run_is(
-    search: SearchConfig, attention: str, same: bool, configure: Callable[..., Config]
-) -> None:
+def test_online_decoding_is_in_float32_whatever_the_run_is(search, attention, same, configure):
     model = random_model(configure, {"name": "lstm", "hidden_size": 32}, {"name": attention})
-    full, half = (
-        [best.log_prob for (best,) in decode_ids(model, SOURCES, search, vocab_size=12, precision=precision)]
-        for precision in ("fp32", "bf16")
-    )
-    assert (full == half) == same
+    full, half = (decode_ids(model, SOURCES, search, vocab_size=12, precision=kind) for kind in ("fp32", "bf16"))
+    assert ([best.log_prob for (best,) in full] == [best.log_prob for (best,) in half]) == same
 
 
 @pytest.mark.parametrize("run", ["trained", "trained_hard"])
 @pytest.mark.parametrize("search", [GreedyConfig(), BeamConfig(beam_size=3)], ids=["greedy", "beam"])
-def test_steps_of_search_in_int8(
-    run: str, search: SearchConfig, request: pytest.FixtureRequest, corpus: Corpus
-) -> None:
+def test_steps_of_search_in_int8(run, search, request, corpus):
     """Nearly the same is found; where targets are given, nothing is rounded."""
     folder = request.getfixturevalue(run)
     sources = corpus.split("test").column("source")
@@ -131,18 +121,13 @@ def test_steps_of_search_in_int8(
 @pytest.mark.parametrize("size", [32, 64, 128])
 def test_a_caption_may_be_as_long_as_the_places_of_its_picture_allow(size: int) -> None:
     """A field counts a picture in squares of its own size; a search counts the vectors that the front-end makes."""
-    plain = {
-        "frontend": {"name": "image", "channels": 8},
-        "encoder": {"name": "none"},
-        "decoder": {"name": "luong", "hidden_size": 8, "readout_size": 8},
-        "embedding": {"embedding_dim": 8},
-    }
-    model = Seq2Seq(parse(plain, ModelConfig), 10, 10).eval()
+    decoder = {"name": "luong", "hidden_size": 8, "readout_size": 8}
+    plain = {"frontend": {"name": "image", "channels": 8}, "encoder": {"name": "none"}, "decoder": decoder}
+    model = Seq2Seq(parse(plain | {"embedding": {"embedding_dim": 8}}, ModelConfig), 10, 10).eval()
     with torch.no_grad():
         model.decoder.output.bias[EOS] = -1e9  # so that nothing but the limit ends a caption
     pictures = [np.zeros((size, size, 3), np.uint8)] * 2
     search = GreedyConfig(max_ratio=1.0, max_extra=1)
-    result = decode_ids(
-        model, pictures, search, vocab_size=10, precision="fp32", field=ImageField(ImageConfig(size=size))
-    )
+    field = ImageField(ImageConfig(size=size))
+    result = decode_ids(model, pictures, search, vocab_size=10, precision="fp32", field=field)
     assert [len(best.tokens) for (best,) in result] == [(size // 8) ** 2 + 1] * 2

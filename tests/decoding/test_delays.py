@@ -65,10 +65,8 @@ def alone(translator: Translator, text: str, search: BeamConfig, mask_k: int = 0
     """What is shown with each word: each prefix by itself."""
     words = text.split()
     shown = [translator.translate(" ".join(words[:count]), search).text for count in range(1, len(words))]
-    return [
-        *(" ".join(update.split()[: len(update.split()) - mask_k]) if mask_k else update for update in shown),
-        translator.translate(text, search).text,
-    ]
+    masked = [" ".join(update.split()[:-mask_k]) if mask_k else update for update in shown]
+    return [*masked, translator.translate(text, search).text]
 
 
 @pytest.mark.parametrize("run", ["trained", "trained_hard"])

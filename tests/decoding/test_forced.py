@@ -21,7 +21,6 @@ from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig
 from mt.step import EOS
-from tests.conftest import Configure
 from tests.decoding.decoded import decode_ids
 
 VOCABULARY = 50
@@ -104,9 +103,7 @@ def test_a_score_is_that_of_its_tokens_and_its_attention(kind: str, trained: Pat
 
 
 @pytest.mark.parametrize(("decoder", "later"), [("luong", 1), ("bahdanau", 2)])
-def test_a_shift_is_as_many_steps_as_the_query_is_behind_its_token(
-    decoder: str, later: int, configure: Configure, translator: Translator
-) -> None:
+def test_a_shift_is_as_many_steps_as_the_query_is_behind_its_token(decoder, later, configure, translator):
     config = configure({"decoder": {"name": decoder, "hidden_size": 8, "readout_size": 32}})
     torch.manual_seed(1)
     model = Seq2Seq(config, *translator.tokenizers.sizes).eval()

@@ -120,11 +120,8 @@ def test_the_online_simulation_counts_what_must_have_come_until_a_term_is_certai
 @pytest.fixture(scope="module")
 def waiting(configure: Callable[..., Config], hard: Translator) -> Translator:
     """A random model whose soft attention can wait for the source, and is of few positions."""
-    sizes = {
-        "encoder": {"name": "lstm", "hidden_size": 32},
-        "decoder": {"hidden_size": 32, "readout_size": 32, "init_hidden": "zeros"},
-    }
-    config = configure(sizes | {"attention": {"name": "general"}})
+    decoder = {"hidden_size": 32, "readout_size": 32, "init_hidden": "zeros"}
+    config = configure({"encoder": {"name": "lstm", "hidden_size": 32}, "decoder": decoder})
     torch.manual_seed(2)
     model = Seq2Seq(config, *hard.tokenizers.sizes).eval()
     with torch.no_grad():
@@ -134,9 +131,7 @@ def waiting(configure: Callable[..., Config], hard: Translator) -> Translator:
 
 
 @pytest.mark.parametrize("search", [OnlineConfig(), WaitKConfig(k=2), WaitKConfig(k=9)])
-def test_a_stream_writes_terms_where_it_reads_them_and_as_the_simulation_does(
-    hard: Translator, waiting: Translator, search: SearchConfig
-):
+def test_a_stream_writes_terms_where_it_reads_them_and_as_the_simulation_does(hard, waiting, search):
     glossary = {"cats": "Hunde", "cats see three": "Brücken", "dogs": "zwei Brücken", "houses": "Hunde"}
     glossary |= {"the big dogs": "Hunde", "big cats find": "Brücken"}
     texts = [text for text in TEXTS if text]

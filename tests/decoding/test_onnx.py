@@ -4,7 +4,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,19 +15,17 @@ import pytest
 import torch
 
 import mt
-from mt.config import Config
-from mt.data.corpus import Corpus
 from mt.data.tokenizer import TokenizerConfig, Tokenizers
 from mt.decoding.onnx import load_graphs, sha256
 from mt.decoding.torch_network import torch_translator
-from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.export.folder import export
 from mt.export.graphs import quantize, require_exportable, write_graphs
 from mt.models.seq2seq import Seq2Seq
-from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SampleConfig, SearchConfig
+from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SampleConfig
 from mt.storage import write_json
 from tests.marks import exhaustive
+from tests.refusals.sentences import refusal_of, require_refusal
 
 ROOT = Path(__file__).parents[2]
 LIBRARIES = ("onnx", "onnxscript", "onnxruntime")
@@ -44,9 +42,7 @@ def lines(texts: Path) -> list[str]:
     return [*(texts / "test.en").read_text().splitlines(), *ODD]
 
 
-def require_same(
-    one: Translator, other: Translator, lines: list[str], searches: Sequence[SearchConfig] = SEARCHES
-) -> None:
+def require_same(one, other, lines, searches=SEARCHES) -> None:
     for search in searches:
         for wanted, result in zip(one.n_best(lines, search=search), other.n_best(lines, search=search), strict=True):
             assert [t.ids for t in wanted] == [t.ids for t in result]
@@ -96,6 +92,7 @@ def test_threads(graphs: Path, monkeypatch: pytest.MonkeyPatch, value: str | Non
 
 
 # Each attention, decoder and encoder that has no loop, and what an option adds to their operations.
+COPYING = {"name": "luong", "copy": True}
 MODELS = {
     "none": ({"name": "lstm"}, {"name": "bahdanau", "cell": "lstm"}, {"context": "last"}),
     "dot": ({"name": "bigru"}, {"name": "gnmt", "copy": True}, {}),
@@ -105,16 +102,8 @@ MODELS = {
     "location_aware": ({"name": "bilstm"}, {"name": "bahdanau", "gate": True, "num_layers": 2}, {}),
     "coverage": ({"name": "bilstm", "num_layers": 2}, {"name": "luong", "num_layers": 2}, {}),
     "local_m": ({"name": "lstm"}, {"name": "luong"}, {"window": 1}),
-    "local_p": (
-        {"name": "none"},
-        {"name": "luong", "input_feeding": True, "copy": True},
-        {"energy": {"name": "concat"}},
-    ),
-    "stochastic": (
-        {"name": "ssru"},
-        {"name": "luong", "init_hidden": "zeros", "copy": True},
-        {"energy": {"name": "location"}},
-    ),
+    "local_p": ({"name": "none"}, COPYING | {"input_feeding": True}, {"energy": {"name": "concat"}}),
+    "stochastic": ({"name": "ssru"}, COPYING | {"init_hidden": "zeros"}, {"energy": {"name": "location"}}),
     "marginal": ({"name": "bilstm"}, {"name": "luong"}, {}),
 }
 
@@ -127,9 +116,7 @@ def pieces(texts: Path) -> Tokenizers:
 
 
 @pytest.mark.parametrize("name", exhaustive(*MODELS))
-def test_attentions_and_decoders(
-    name: str, configure: Callable[..., Config], pieces: Tokenizers, lines: list[str], tmp_path: Path
-) -> None:
+def test_attentions_and_decoders(name, configure, pieces, lines, tmp_path):
     encoder, decoder, attention = MODELS[name]
     sizes = {"hidden_size": 16, "readout_size": 16}
     changes = {"encoder": encoder | {"hidden_size": 16}, "decoder": decoder | sizes, "attention": {"name": name}}
@@ -153,19 +140,13 @@ def test_attentions_and_decoders(
     ("changes", "sentence"),
     [
         ({"attention": {"name": "mocha"}}, "without a loop over positions, and attention=mocha has one: it exports"),
-        (
-            {"attention": {"name": "location", "max_source_length": 6}},
-            "7 tokens or more, and this one's have at most 6:",
-        ),
+        ({"attention": {"name": "location", "max_source_length": 6}}, "7 tokens or more, and this one's have at most"),
     ],
 )
-def test_what_graphs_cannot_hold_is_refused(
-    changes: dict, sentence: str, configure: Callable[..., Config], corpus: Corpus
-) -> None:
+def test_what_graphs_cannot_hold_is_refused(changes, sentence, configure, corpus):
     config = configure(changes)
     model = Seq2Seq(config, *corpus.tokenizers.sizes)
-    with pytest.raises(UserError, match=sentence):
-        require_exportable(model, config, "float32")
+    require_refusal(lambda: require_exportable(model, config, "float32"), sentence)
 
 
 def test_int8(graphs: Path, lines: list[str], tmp_path: Path) -> None:
@@ -211,14 +192,12 @@ def test_damage(graphs: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(graphs, tmp_path / "copy"))
 
     def fault() -> str:
-        with pytest.raises(UserError) as caught:
-            mt.load(folder, engine="onnx")
-        return str(caught.value)
+        return refusal_of(lambda: mt.load(folder, engine="onnx"))
 
     step = (folder / "step.onnx").read_bytes()
     (folder / "step.onnx").write_bytes(step[:-1])
-    assert fault() == (
-        f"{folder}/step.onnx is not the file that was exported (its SHA-256 differs): copy the folder again"
+    assert (
+        fault() == f"{folder}/step.onnx is not the file that was exported (its SHA-256 differs): copy the folder again"
     )
     (folder / "step.onnx").unlink()
     assert fault() == f"{folder}/step.onnx is missing: copy the folder again"

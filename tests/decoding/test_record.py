@@ -16,6 +16,8 @@ from mt.decoding.record import RUNNERS_UP, plain_record, record, runners_up
 from mt.decoding.translation import Drawing
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig
 
+PICTURE = Picture(np.full((64, 32, 3), 200, np.uint8), (2, 1))
+SOUND = Sound(np.arange(60.0).reshape(20, 3), 0.2, (9.0,))
 TEXTS = ["two cats see houses", "the big cats see houses", "", "dogs"]
 
 
@@ -90,16 +92,8 @@ def test_a_blank_text_has_a_record(translator: Translator) -> None:
 @pytest.mark.parametrize(
     ("backdrop", "expected", "image"),
     [
-        (
-            Picture(np.full((64, 32, 3), 200, np.uint8), (2, 1)),
-            {"kind": "picture", "grid": [2, 1]},
-            "data:image/jpeg;base64,/9j/",
-        ),
-        (
-            Sound(np.arange(60.0).reshape(20, 3), 0.2, (9.0,)),
-            {"kind": "sound", "seconds": 0.2, "boundaries": [0.1]},
-            "data:image/png;base64,iVBOR",
-        ),
+        (PICTURE, {"kind": "picture", "grid": [2, 1]}, "data:image/jpeg;base64,/9j/"),
+        (SOUND, {"kind": "sound", "seconds": 0.2, "boundaries": [0.1]}, "data:image/png;base64,iVBOR"),
     ],
 )
 def test_pictures_and_sounds_are_in_it(translator: Translator, backdrop, expected: dict, image: str) -> None:

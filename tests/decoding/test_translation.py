@@ -32,9 +32,8 @@ def test_it_reads_as_a_person_would_say_it(translator: Translator) -> None:
     result = translator.translate("two cats see houses")
     assert repr(result) == f"Translation({result.text!r}, score {result.score:.2f}, 5 tokens from 5 tokens)"
     parameters = sum(p.numel() for p in translator.model.parameters())
-    assert repr(translator) == (
-        f"Translator(dataset=tiny, encoder=bilstm, attention=general, decoder=luong: {parameters:,} parameters on cpu)"
-    )
+    parts = f"encoder=bilstm, attention=general, decoder=luong: {parameters:,} parameters on cpu"
+    assert repr(translator) == f"Translator(dataset=tiny, {parts})"
 
 
 def test_a_translation_draws_itself(translator: Translator, hard: Translator, tmp_path: Path) -> None:
@@ -51,9 +50,7 @@ def test_a_translation_draws_itself(translator: Translator, hard: Translator, tm
     assert online.timing is not None and axes.lines[0].get_xdata()[-1] == online.timing.delays[-1] - 0.5
     with pytest.raises(UserError, match=r"^there is no alignment to draw: the text is blank, or the model attended to"):
         translator.translate("").plot(tmp_path / "none.png")
-    with pytest.raises(
-        UserError, match=r"absent/one\.png cannot be written \(No such file or directory\): give a file"
-    ):
+    with pytest.raises(UserError, match=r"absent/one\.png cannot be written \(No such file or directory\): give"):
         result.plot(tmp_path / "absent" / "one.png")
     os.mkfifo(tmp_path / "pipe.png")
     with pytest.raises(UserError, match=r"pipe\.png cannot be written \(is no regular file\): give"):

@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 import mt
-from mt.config import Config
-from mt.data.corpus import Corpus
 from mt.decoding.explore import explore
 from mt.decoding.network import decode_rows
 from mt.decoding.torch_network import torch_translator
@@ -139,9 +137,7 @@ def test_hard_alignments_are_decisions(hard: Translator) -> None:
     assert all(result.stops is None for result in soft)
 
 
-def test_a_source_of_more_tokens_than_the_model_reads_is_refused(
-    configure: Callable[..., Config], corpus: Corpus
-) -> None:
+def test_a_source_of_more_tokens_than_the_model_reads_is_refused(configure, corpus):
     config = configure({"attention": {"name": "location", "max_source_length": 5}})
     model = Seq2Seq(config, *(len(side) for side in corpus.tokenizers))
     limited = torch_translator(model, corpus.tokenizers, config)

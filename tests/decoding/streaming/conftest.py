@@ -153,9 +153,7 @@ def sentences() -> Callable[..., Sources]:
 def offline() -> Callable[..., list[Hypothesis]]:
     """offline(setting, sources, search): the hypotheses of whole sources, decoded in one batch."""
 
-    def decoded(
-        setting: Streaming, sources: Sources, search: SearchConfig | None = None, **options: Any
-    ) -> list[Hypothesis]:
+    def decoded(setting, sources, search=None, **options) -> list[Hypothesis]:
         ids = setting.tokenizers.source.encode([" ".join(source) for source in sources])
         size = len(setting.tokenizers.target)
         result = decode_ids(setting.model, ids, search or setting.search, vocab_size=size, precision="fp32", **options)
@@ -180,14 +178,7 @@ def hearing(characters: Tokenizers) -> Callable[..., Streaming]:
     """hearing(policy, encoder=, search=, bias=, ...): of a random model that hears and writes characters; the rest are
     options of its front-end."""
 
-    def made(
-        policy: str,
-        *,
-        encoder: str = "lstm",
-        search: SearchConfig | None = None,
-        bias: float = 0.0,
-        **options: Any,
-    ) -> Streaming:
+    def made(policy, *, encoder="lstm", search=None, bias=0.0, **options) -> Streaming:
         attention, usual = HEARING[policy]
         config = ModelConfig(
             frontend=LogMelConfig(**{"bands": 12, "channels": 3, "causal": True} | options),

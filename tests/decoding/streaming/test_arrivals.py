@@ -69,17 +69,9 @@ def test_a_word_leaves_before_anything_after_it_is_asked_for() -> None:
 @pytest.mark.parametrize(
     ("text", "before", "sentence"),
     [
-        (
-            b"a b\nc Gr\xfc\xdfe d\n",
-            ["a", "b", None, "c"],
-            "it, line 2 is not UTF-8 (byte 5 of the line): convert the text to",
-        ),
+        (b"a b\nc Gr\xfc\xdfe d\n", ["a", "b", None, "c"], "it, line 2 is not UTF-8 (byte 5 of the line): convert"),
         (b"a \xe9\xb3", ["a"], "it, line 1 is not UTF-8 (byte 3 of the line)"),
-        (
-            b"a\n\nb c\0d ",
-            ["a", None, None, "b"],
-            "it, line 3 holds a NUL character: remove it, or convert the text to UTF-8",
-        ),
+        (b"a\n\nb c\0d ", ["a", None, None, "b"], "it, line 3 holds a NUL character: remove it, or convert"),
     ],
 )
 def test_what_is_no_text(text: bytes, before: list, sentence: str, size: int) -> None:
@@ -98,9 +90,7 @@ def test_a_line_without_blanks_is_not_kept_for_ever() -> None:
         raise AssertionError("more was asked for")
 
     result = []
-    with pytest.raises(
-        UserError, match=r"^it, line 2 has more than 10000 characters without a blank: put blanks between"
-    ):
+    with pytest.raises(UserError, match=r"^it, line 2 has more than 10000 characters without a blank: put"):
         for word in arrivals(endless(), "it", "word"):
             result.append(word)
     assert result == ["a", None, "b"]

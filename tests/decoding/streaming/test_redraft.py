@@ -286,16 +286,11 @@ def test_terms_are_chosen_by_a_model_with_the_same_stops(attention: str, setting
     lowered = setting({"name": attention}, "bilstm", search=SEARCH, bias=-math.log(0.8 / 0.2)).translator
     ours = setting({"name": attention}, "bilstm", search=SEARCH).translator
     for source in sentences(8, least=3, most=7):
-        text, request = (
-            " ".join(source),
-            Request("a source", glossary=glossaries_of({source[1]: ["dasnein", "tun"]}, 1)[0]),
-        )
+        text = " ".join(source)
+        request = Request("a source", glossary=glossaries_of({source[1]: ["dasnein", "tun"]}, 1)[0])
         rows = ours.tokenizers.source.encode([text])
-        found = [
-            one.decode(rows, search, texts=[text], requests=[request])[0][0].ids
-            for one, search in ((ours, threshold), (lowered, SEARCH))
-        ]
-        assert found[0] == found[1]
+        asked = {"texts": [text], "requests": [request]}
+        assert ours.decode(rows, threshold, **asked)[0][0].ids == lowered.decode(rows, SEARCH, **asked)[0][0].ids
 
 
 def test_nothing_is_written_by_what_may_become_part_of_a_term(setting, sentences) -> None:

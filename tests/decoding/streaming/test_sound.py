@@ -23,10 +23,7 @@ from tests.refusals.sentences import require_refusal
 
 PLAIN = [(policy, {}) for policy in ("monotonic", "absorbing", "mocha", "matcha", "milk", "wait-5")]
 CHANGES = [("mocha", {"encoder": "gru"}), ("mocha", {"encoder": "ssru"}), ("wait-5", {"encoder": "ssru"})]
-CHANGES += [
-    ("milk", {"convolutions": 0}),
-    ("monotonic", {"convolutions": 1, "normalization": "running"}),
-]
+CHANGES += [("milk", {"convolutions": 0}), ("monotonic", {"convolutions": 1, "normalization": "running"})]
 some_models = pytest.mark.parametrize(("policy", "changes"), [*PLAIN, CHANGES[1]], ids=str)
 every_model = pytest.mark.parametrize(("policy", "changes"), [*PLAIN, *CHANGES], ids=str)
 
