@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from mt.config import Config
 from mt.data.corpus import Corpus
 from tests.marks import exhaustive
 from tests.processes import Program
@@ -45,13 +43,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def learnt(
-    configure: Callable[..., Config],
-    corpora: Path,
-    trained_hard: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-    request: pytest.FixtureRequest,
-) -> dict[int, Path]:
+def learnt(configure, corpora, trained_hard, tmp_path_factory, request):
     """What one process and as many as tests are selected for made of every case."""
     selected = [
         item
@@ -66,9 +58,8 @@ def learnt(
         plain[name] = configure(NOISY | changes | {"training": training}).model_dump(mode="json")
     (folder / "links").write_text("0-0 1-1\n1-0\n\n" * 80)
     guided = CASES["sampled"]["training"] | {"guided_alignment": str(folder / "links"), "guided_alignment_weight": 2.0}
-    plain["guided"] = configure(
-        NOISY | {"dataset": {"tokenizer": {"vocab_size": 70}}, "training": NOISY["training"] | guided}
-    ).model_dump(mode="json")
+    changes = {"dataset": {"tokenizer": {"vocab_size": 70}}, "training": NOISY["training"] | guided}
+    plain["guided"] = configure(NOISY | changes).model_dump(mode="json")
     (folder / "cases.json").write_text(json.dumps(plain))
     Program(WORKER, [folder / "cases.json", corpora, trained_hard, folder, *sizes], folder).finish()
     return {size: folder / str(size) for size in sizes}

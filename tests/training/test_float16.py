@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -112,9 +113,7 @@ def test_a_run_in_float16_decodes_on_a_cpu_in_float32(trained: Path, configure: 
     assert torch_translator(there.model, there.tokenizers, config, precision="bf16").network.precision == "bf16"
     rows = [row.tolist() for row, _ in corpus.split("test").ids(range(10))]
     size = len(corpus.tokenizers.target)
-    exact, near = (
-        decode_ids(there.model, rows, GreedyConfig(), vocab_size=size, precision=precision)
-        for precision in ("fp32", "fp16")
-    )
+    decoded = partial(decode_ids, there.model, rows, GreedyConfig(), vocab_size=size)
+    exact, near = (decoded(precision=precision) for precision in ("fp32", "fp16"))
     assert [one.tokens for (one,) in near] == [one.tokens for (one,) in exact]
     assert [one.score for (one,) in near] != [one.score for (one,) in exact]

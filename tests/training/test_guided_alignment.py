@@ -123,9 +123,8 @@ def test_words_that_show_nothing_or_share_a_piece_take_no_place_of_another(kind,
     rows = range(len(split))
     for found, (source, target) in zip(split.read(rows).links, split.ids(rows), strict=True):
         # All words are linked to all, so that all pieces are but EOS.
-        assert not len(found) or found.tolist() == [
-            [i, j] for i in range(len(source) - 1) for j in range(len(target) - 1)
-        ]
+        every = [[i, j] for i in range(len(source) - 1) for j in range(len(target) - 1)]
+        assert not len(found) or found.tolist() == every
     assert len(split.read([0]).links[0]) >= 4
 
 
@@ -143,10 +142,9 @@ def test_words_are_parted_as_the_aligner_parted_them(words, line, linked, kind, 
     corpus = paired([(*pair, line)] * 20, kind, link_words=words)
     split = corpus.split("train")
     [(source, target)] = split.ids([0])
-    owners = [
-        [tokenizer.masked(text).split()[place] for place in tokenizer.unit_ids(text, "white_space")[:-1]]
-        for text, tokenizer in zip(pair, (corpus.tokenizers.source, corpus.tokenizers.target), strict=True)
-    ]
+    owners = []
+    for text, one in zip(pair, (corpus.tokenizers.source, corpus.tokenizers.target), strict=True):
+        owners.append([one.masked(text).split()[place] for place in one.unit_ids(text, "white_space")[:-1]])
     assert [len(source) - 1, len(target) - 1] == [*map(len, owners)]
     found = {(owners[0][i], owners[1][j]) for i, j in split.read([0]).links[0]}
     assert found == {*linked, ("cats", "Katzen"), ("sit", "sitzen")}
@@ -157,17 +155,14 @@ LEARNING = ("general", "bahdanau", "coverage", "monotonic", "mocha", "stochastic
 
 @pytest.mark.parametrize("name", chosen(LEARNING, "general", "mocha", "marginal"))
 def test_the_attention_learns_the_links(name: str, guided: Guided, tmp_path: Path) -> None:
-    config, corpus = guided(
-        training={"guided_alignment_weight": 5.0, "epochs": 6}, attention={"name": name}, search={"name": "greedy"}
-    )
+    training = {"guided_alignment_weight": 5.0, "epochs": 6}
+    config, corpus = guided(training=training, attention={"name": name}, search={"name": "greedy"})
     run = finished(begin(config, corpus, tmp_path / "run"))
     curve = [line["links_loss"] for line in logged(run.folder, "train")]
     assert curve[0] > 1.5 * curve[-1] > 0
     sources, targets = zip(*corpus.split("dev").texts(range(12)), strict=True)
     found = [pair.links for pair in load(run.folder, device="cpu").align(sources, targets)]
-    right = sum(
-        len({(i, i) for i in range(len(text.split()))} & pair) for text, pair in zip(sources, found, strict=True)
-    )
+    right = sum(sum(i == j for i, j in pair) for pair in found)
     assert right > 0.8 * sum(len(text.split()) for text in sources)  # a chunk of mocha may lie before its stop
 
 
@@ -193,10 +188,7 @@ def test_pairs_without_links_cost_nothing(guided: Guided) -> None:
         (lambda lines: lines[:-2], r"\.pharaoh ends before pair 239 of train, and must have a line for each"),
         (lambda lines: [*lines, "0-0"], r"\.pharaoh, line 241: there is no training pair for it, since train has 240"),
         (lambda lines: ["0-0", "0:1", *lines[2:]], r"\.pharaoh, line 2: '0:1' is not a link; write i-j"),
-        (
-            lambda lines: ["0-0", "0-9", *lines[2:]],
-            r"line 2: the link 0-9 joins a word .* how their aligner parts words: no dataset\.link_words has as many",
-        ),
+        (lambda lines: ["0-0", "0-9", *lines[2:]], r"line 2: the link 0-9 joins a word .*: no dataset\.link_words has"),
         (lambda lines: None, r"\.pharaoh is no file: give one in Pharaoh format"),
     ],
 )
@@ -209,9 +201,7 @@ def test_links_of_another_text_are_refused(lines, sentence, guided, links, tmp_p
 
 
 def test_a_link_beyond_the_words_names_the_words_that_it_fits(paired: Callable[..., Corpus]) -> None:
-    with pytest.raises(
-        UserError, match=r"line 1: the link 1-0 .* dataset\.link_words=white_space or marks has as many"
-    ):
+    with pytest.raises(UserError, match=r"line 1: the link 1-0 .* dataset\.link_words=white_space or marks has"):
         paired([("two\u00a0cats", "zwei Katzen", "1-0")] * 3)
 
 
@@ -222,10 +212,7 @@ AUDIO = {"dataset": {"field": {"name": "audio"}, "links": "a"}, "frontend": {"na
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        (
-            {"training": LINKS} | {"attention": {"name": "none"}},
-            "which words are linked, and attention=none learns nothing",
-        ),
+        ({"training": LINKS} | {"attention": {"name": "none"}}, "which words are linked, and attention=none learns"),
         ({"training": LINKS | {"wait_k": [3]}}, r"with training\.wait_k some are not read in time"),
         ({"training": LINKS, "dataset": {"links": "others"}}, "name different links of the training pairs"),
         (AUDIO, "joins words of two texts, and the sources of tiny are audio"),

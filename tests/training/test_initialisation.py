@@ -51,9 +51,8 @@ def test_parts_of_another_kind_start_anew(trained: Path, start: Callable[..., Ru
     assert rows["decoder.attention"][1] != "0" and rows["decoder.attention"][2] != "0"
     assert rows["encoder"][1:] == ["0", "0"] and rows["decoder.recurrence"][1:] == ["0", "0"]
     source = load_earlier(str(trained)).model.state_dict()
-    assert all(
-        torch.equal(tensor, source[name]) for name, tensor in run.model.encoder.state_dict(prefix="encoder.").items()
-    )
+    encoder = run.model.encoder.state_dict(prefix="encoder.")
+    assert all(torch.equal(tensor, source[name]) for name, tensor in encoder.items())
 
 
 def test_a_corpus_cut_by_others_is_refused(trained, configure, corpus, tmp_path):
@@ -87,9 +86,7 @@ def run_train(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, texts: Path) -> C
     return called
 
 
-def test_other_data_with_the_same_pieces(
-    run_train: Callable[..., Path], trained: Path, texts: Path, tmp_path: Path
-) -> None:
+def test_other_data_with_the_same_pieces(run_train, trained, texts, tmp_path):
     moved = Path(shutil.copytree(trained, tmp_path / "moved", symlinks=True))
     few = ["training.max_updates=2", "optimizer.warmup=0"]
     folder = run_train(f"init_from={moved}", "training.validate_first=true", "optimizer.lr=1e-30", *few)

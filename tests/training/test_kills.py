@@ -69,10 +69,8 @@ def test_a_death_at_any_moment_of_saving_changes_nothing(before, end, averaged, 
     where it is an average."""
 
     def config(max_updates: int) -> Config:
-        options = {
-            "max_updates": max_updates, "validate_every": 2, "save_every": 1, "average_checkpoints": averaged,
-            "log_every": 1, "plots": 0, "metric": "loss",
-        }  # fmt: skip
+        often = {"validate_every": 2, "save_every": 1, "log_every": 1, "plots": 0, "metric": "loss"}
+        options = often | {"max_updates": max_updates, "average_checkpoints": averaged}
         return configure({"training": options, "embedding": {"embedding_dim": 32, "dropout": 0.2}})
 
     began = tmp_path / "began"

@@ -173,9 +173,8 @@ def test_updates_that_become_several_times_slower_are_told_once(updates: list[tu
     pace = Pace()
     seconds = [each for count, each in updates for _ in range(count)]
     times = {number: pace.slower(100, each) for number, each in enumerate(seconds, 1)}
-    assert {number: round(ratio) for number, ratio in times.items() if ratio is not None} == (
-        {told: 10} if told else {}
-    )
+    noticed = {number: round(ratio) for number, ratio in times.items() if ratio is not None}
+    assert noticed == ({told: 10} if told else {})
 
 
 def test_long_and_short_batches_are_no_slowdown() -> None:
@@ -214,9 +213,8 @@ def test_soft_and_hard_scores_are_a_table_in_which_nothing_stands_twice(names: l
     assert hard.split() == ["hard", *soft.split()[1:]]
     assert all(len(line) <= 80 for line in (head, soft, hard))
     # The columns end where their names do.
-    assert [result.end() for result in re.finditer(r"\S+", head)][2:-1] == [
-        result.end() for result in re.finditer(r"\S+", soft)
-    ][1:]
+    ends = [[word.end() for word in re.finditer(r"\S+", line)] for line in (head, soft)]
+    assert ends[0][2:-1] == ends[1][1:]
 
 
 def test_scores_of_one_kind_are_one_line() -> None:

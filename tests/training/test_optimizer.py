@@ -147,9 +147,8 @@ def test_it_is_a_checkpoint_at_the_end_and_the_best_one_where_dev_says_so(score,
     note = "(best)" if won else "(not better than the best)"
     shown = capsys.readouterr().out.splitlines()
     assert f"moving average: loss 9.000  bleu {score:.2f}  {note}" in shown
-    assert (
-        shown[-1] == f"testing the {'moving average of 4 updates (decay 0.9)' if won else 'best checkpoint (update 4)'}"
-    )
+    tested = "moving average of 4 updates (decay 0.9)" if won else "best checkpoint (update 4)"
+    assert shown[-1] == f"testing the {tested}"
     model, _, _ = checkpoint.load_model(run.folder, "ema")
     saved = dict(model.named_parameters())
     assert all(torch.equal(tensor, saved[name.removesuffix(".ema")]) for name, tensor in expected.items())

@@ -1,15 +1,12 @@
 """Recorded passes train as passes that are not recorded. On a CPU a call of the pass stands in place of the replay."""
 
 import itertools
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
-from mt.config import Config
-from mt.data.corpus import Corpus
 from mt.models.seq2seq import Seq2Seq
 from mt.training import loop
 from mt.training.loop import BatchLoss, Progress, updates
@@ -28,9 +25,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def weights_after(
-    configure: Callable[..., Config], corpus: Corpus, changes: dict[str, Any], device: str, count: int = 24
-) -> dict[str, torch.Tensor]:
+def weights_after(configure, corpus, changes, device, count=24) -> dict[str, torch.Tensor]:
     """Returns the weights after some updates: three epochs or so, so that shapes come again."""
     dropout = {part: {"dropout": 0.2, **changes.get(part, {})} for part in ("embedding", "encoder", "decoder")}
     config = configure({**changes, **dropout, "optimizer": {"name": "adam", "lr": 1e-2}, "device": device})
@@ -50,11 +45,8 @@ def test_weights(name, records, configure, corpus, monkeypatch):
     made: list[RecordedPasses] = []
 
     def passes(batch_loss: BatchLoss, *rest: Any) -> RecordedPasses:
-        made.append(
-            RecordedPasses(
-                batch_loss, torch.device("cpu"), rest[-1], lambda body, _: partial(body) if records else body
-            )
-        )
+        replaying = partial if records else lambda body: body
+        made.append(RecordedPasses(batch_loss, torch.device("cpu"), rest[-1], lambda body, _: replaying(body)))
         return made[-1]
 
     expected = weights_after(configure, corpus, SETTINGS[name], "cpu")

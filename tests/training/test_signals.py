@@ -42,9 +42,8 @@ def interrupted(run: Run, number: int) -> str:
 @pytest.fixture(scope="module")
 def config(configure: Callable[..., Config]) -> Config:
     options = {"max_updates": 6, "epochs": 9, "validate_every": 3, "average_checkpoints": 1, "plots": 0, "log_every": 1}
-    return configure(
-        {"training": options, "embedding": {"embedding_dim": 32, "dropout": 0.2}, "search": {"name": "greedy"}}
-    )
+    embedding = {"embedding_dim": 32, "dropout": 0.2}
+    return configure({"training": options, "embedding": embedding, "search": {"name": "greedy"}})
 
 
 @pytest.fixture(scope="module")
