@@ -47,9 +47,7 @@ def test_without_numba(monkeypatch: pytest.MonkeyPatch):
         (compiled, "_register_pointers", ImportError("Numba needs NumPy 2.2 or less"), "NumPy 2.2 or less"),
     ],
 )
-def test_with_a_numba_that_does_not_work_here(
-    owner: object, name: str, error: Exception, reason: str, monkeypatch: pytest.MonkeyPatch
-):
+def test_with_a_numba_that_does_not_work_here(owner, name, error, reason, monkeypatch):
     def broken(*arguments: object, **options: object) -> None:
         raise error
 

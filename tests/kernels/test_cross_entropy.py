@@ -70,14 +70,7 @@ def losses(given: Problem, *, mixing: bool = False, **options: Any) -> Any:
     return token_losses(given.readouts, *output, given.targets, given.mask, mixture=mixture, **options)
 
 
-def truth(
-    given: Problem,
-    leaves: list[Tensor],
-    *,
-    mixing: bool = False,
-    smoothing: float = 0.0,
-    r_drop_weight: float = 0.0,
-) -> tuple[Tensor, Tensor]:
+def truth(given, leaves, *, mixing=False, smoothing=0.0, r_drop_weight=0.0) -> tuple[Tensor, Tensor]:
     """The loss by its equations, of leaves in float64."""
     readouts, weight, bias, share, other, parts = leaves
     log_probs = linear(readouts, weight, bias).log_softmax(-1)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 from mt.kernels import hard_step as kernel
 from mt.kernels.hard_step import PlainEnergy, hard_loops, hard_step, hard_steps
@@ -26,9 +25,7 @@ def without_gradient() -> Iterator[None]:
         yield
 
 
-def one_step(
-    stop: PlainEnergy, chunk: PlainEnergy, rule: tuple[int, int, int], state: tuple[Tensor, Tensor] = (START, START)
-) -> Any:
+def one_step(stop, chunk, rule, state=(START, START)) -> Any:
     """A step of one source whose values are ones."""
     columns = stop.keys.shape[1]
     source = torch.ones(1, columns, 1), torch.ones(1, columns, dtype=torch.bool), None, None

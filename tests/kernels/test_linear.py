@@ -7,15 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from mt.kernels import linear
-from mt.kernels.linear import (
-    FEW,
-    THREAD,
-    Linear,
-    few_rows,
-    matrix_product,
-    plain,
-    product_loop,
-)
+from mt.kernels.linear import FEW, THREAD, Linear, few_rows, matrix_product, plain, product_loop
 from mt.kernels.processor import Processor
 from tests.marks import combined
 
@@ -64,9 +56,7 @@ def test_products_of_few_rows_in_threads() -> None:
 
 @pytest.mark.parametrize("processor", [AMD, Processor()], ids=["oneDNN", "MKL"])
 @pytest.mark.parametrize(("rows", "inner", "columns"), [(1, 7, 5), (33, 64, 40), (5, 1, 1)])
-def test_matrix_products(
-    processor: Processor, rows: int, inner: int, columns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_matrix_products(processor, rows, inner, columns, monkeypatch):
     """By either library, where the processor suits and torch has it."""
     monkeypatch.setattr(linear, "processor", lambda: processor)
     for left, right in itertools.product(layouts(rows, inner), layouts(inner, columns)):

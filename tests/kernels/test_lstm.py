@@ -17,16 +17,12 @@ WHOLE = [4, 4, 4]
 PADDED = [9, 1, 4]
 
 
-def layers_of(
-    cell: str, count: int, *, both: bool = False, dtype: torch.dtype = torch.float64, units: int = 7
-) -> RecurrentLayers:
+def layers_of(cell, count, *, both=False, dtype=torch.float64, units=7) -> RecurrentLayers:
     torch.manual_seed(count)
     return LAYERS[cell][0](5, units, count, bidirectional=both).to(dtype).eval()
 
 
-def example(
-    cell: str, count: int, lengths: list[int], dtype: torch.dtype = torch.float64, units: int = 7
-) -> tuple[Tensor, LayerState, Tensor]:
+def example(cell, count, lengths, dtype=torch.float64, units=7) -> tuple[Tensor, LayerState, Tensor]:
     """Inputs, a state and the mask."""
     torch.manual_seed(sum(lengths))
     state = tuple(torch.randn(len(lengths), count, units, dtype=dtype) for _ in range(2 if cell == "lstm" else 1))
@@ -71,13 +67,7 @@ STRATEGIES = [
 
 
 @combined(str, cell=LAYERS, strategy=STRATEGIES, count=[1, 3], dropped=[0.0, 0.4])
-def test_strategies(
-    cell: str,
-    strategy: tuple[str, list[int], bool, bool],
-    count: int,
-    dropped: float,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_strategies(cell, strategy, count, dropped, monkeypatch):
     """In training, torch's layers with some weights between states at zero; else with all of them, as before."""
     name, lengths, goes_on, both = strategy
     layers = layers_of(cell, count, both=both)

@@ -45,9 +45,7 @@ def test_an_error_is_raised_after_the_other_calls(region: str):
 
 
 @pytest.mark.parametrize(("convolutions", "bound"), [(False, "16"), (True, "1024")])
-def test_programs_of_onednn_are_bounded_where_nobody_has_bounded_them(
-    convolutions: bool, bound: str, monkeypatch: pytest.MonkeyPatch
-):
+def test_programs_of_onednn_are_bounded_where_nobody_has_bounded_them(convolutions, bound, monkeypatch):
     monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", raising=False)
     keep_programs(convolutions=convolutions)
     assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == bound

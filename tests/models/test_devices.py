@@ -48,11 +48,8 @@ def batch() -> Batch:
 
 
 def build(encoder: dict[str, Any] = ENCODER, decoder: dict[str, Any] | None = None, **parts: Any) -> Seq2Seq:
-    plain = {
-        "embedding": {"embedding_dim": 16, "dropout": 0.1},
-        "encoder": encoder,
-        "decoder": SIZES | (decoder or {"name": "luong", "init_hidden": "zeros"}),
-    }
+    made = SIZES | (decoder or {"name": "luong", "init_hidden": "zeros"})
+    plain = {"embedding": {"embedding_dim": 16, "dropout": 0.1}, "encoder": encoder, "decoder": made}
     torch.manual_seed(3)
     return Seq2Seq(parse(plain | parts, ModelConfig), 20, 20)
 

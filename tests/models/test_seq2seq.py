@@ -23,11 +23,8 @@ TRAINED = [name for name, kind in ATTENTIONS.items() if kind.learns_weights]
 
 def model(transcripts: int | None = None, **options: Any) -> Seq2Seq:
     """Of 6 target words; transcripts: of so many words are what CTC is of."""
-    plain = {
-        "encoder": {"name": "bilstm", "hidden_size": 6, "dropout": 0.0},
-        "decoder": {"name": "luong", "hidden_size": 6},
-        "attention": {"name": "general"},
-    }
+    encoder = {"name": "bilstm", "hidden_size": 6, "dropout": 0.0}
+    plain = {"encoder": encoder, "decoder": {"name": "luong", "hidden_size": 6}, "attention": {"name": "general"}}
     torch.manual_seed(1)
     return Seq2Seq(parse(plain | options, ModelConfig), 20, 6, transcripts).eval()
 

@@ -17,9 +17,8 @@ from mt.models.seq2seq import Seq2Seq
 from mt.step import BOS
 from tests.components import together
 
-SOFT = {name: kind.Config() for name, kind in ATTENTIONS.items() if kind.supports_wait_k} | {
-    f"local_m-{name}": LocalMConfig(window=2, energy=kind.Config()) for name, kind in ENERGIES.items()
-}
+SOFT = {name: kind.Config() for name, kind in ATTENTIONS.items() if kind.supports_wait_k}
+SOFT |= {f"local_m-{name}": LocalMConfig(window=2, energy=kind.Config()) for name, kind in ENERGIES.items()}
 SOFT["marginal-1"] = MarginalConfig(order=1, monotonic=False, window=2)
 CAUSAL = [name for name, kind in ENCODERS.items() if kind.incremental]
 T = 9

@@ -72,13 +72,9 @@ def test_coverage_has_the_weights_and_gradients_of_the_paper(batch, shake):
     attention = shake(Coverage(CoverageConfig(attention_dim=5), SIZE, SIZE))
     energy = attention.energy
     actual = attention(batch.queries, attention.init_memory(batch.encoded)).weights
-    expected = covered(
-        batch.queries @ energy.project_query.weight.T,
-        batch.values @ energy.project_value.weight.T + attention.project_coverage.bias,
-        batch.mask,
-        attention.project_coverage.weight[:, 0],
-        energy.direction,
-    )
+    queries = batch.queries @ energy.project_query.weight.T
+    keys = batch.values @ energy.project_value.weight.T + attention.project_coverage.bias
+    expected = covered(queries, keys, batch.mask, attention.project_coverage.weight[:, 0], energy.direction)
     torch.testing.assert_close(actual.double(), expected, atol=2e-6, rtol=1e-5)
     upstream = torch.randn(8, 7, 11, generator=torch.Generator().manual_seed(2))
     leaves = (attention.project_coverage.weight, energy.project_query.weight, energy.direction)
@@ -92,14 +88,10 @@ def test_location_aware_has_the_weights_of_the_paper(reach: int, batch, shake):
     config = LocationAwareConfig(attention_dim=5, filters=3, filter_reach=reach)
     attention = shake(LocationAware(config, SIZE, SIZE))
     actual = attention(batch.queries, attention.init_memory(batch.encoded)).weights
-    expected = oracle.location_aware_attention(
-        batch.queries @ attention.project_query.weight.T,
-        batch.values @ attention.project_value.weight.T + attention.project_value.bias,
-        batch.mask,
-        attention.locate.weight[:, 0],
-        attention.project_location.weight,
-        attention.direction,
-    )
+    queries = batch.queries @ attention.project_query.weight.T
+    keys = batch.values @ attention.project_value.weight.T + attention.project_value.bias
+    located = attention.locate.weight[:, 0], attention.project_location.weight, attention.direction
+    expected = oracle.location_aware_attention(queries, keys, batch.mask, *located)
     torch.testing.assert_close(actual.double(), expected, atol=2e-6, rtol=1e-5)
 
 

@@ -102,12 +102,7 @@ def dense_loss(model: Seq2Seq, pairs: Batch, smoothing: float) -> Tensor:
     return -((1 - smoothing) * exact + smoothing * log_probs.mean(-1))[pairs.target_mask].sum()
 
 
-CHOSEN = {
-    "general": {},
-    "local_p": {},
-    "monotonic": {"mass_preservation": False},
-    "mocha": {"chunk_size": 2},
-}
+CHOSEN = {"general": {}, "local_p": {}, "monotonic": {"mass_preservation": False}, "mocha": {"chunk_size": 2}}
 
 
 @pytest.mark.parametrize(

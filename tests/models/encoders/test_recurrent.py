@@ -16,9 +16,7 @@ RECURRENT = [name for name, kind in ENCODERS.items() if issubclass(kind, Recurre
 
 @pytest.mark.parametrize("num_layers", [1, 2])
 @pytest.mark.parametrize("name", RECURRENT)
-def test_the_final_state_is_where_each_direction_of_the_top_layer_ends(
-    name: str, num_layers: int, vectors, mask, shake
-):
+def test_the_final_state_is_where_each_direction_of_the_top_layer_ends(name, num_layers, vectors, mask, shake):
     kind = ENCODERS[name]
     encoder = shake(kind(kind.Config(hidden_size=8, num_layers=num_layers), 6), scale=0.4)
     encoded = encoder(vectors, mask)
