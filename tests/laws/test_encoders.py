@@ -24,12 +24,10 @@ def variants() -> list[tuple[str, dict[str, Any]]]:
     """Every encoder, with one and two layers where it has layers, else with and without a size of its own."""
     result: list[tuple[str, dict[str, Any]]] = []
     for name, kind in ENCODERS.items():
-        layered = "num_layers" in kind.Config.model_fields
-        result += (
-            [(name, {"hidden_size": 4, "num_layers": n}) for n in (1, 2)]
-            if layered
-            else [(name, {}), *([(name, small(kind))] if small(kind) else [])]
-        )
+        if "num_layers" in kind.Config.model_fields:
+            result += [(name, {"hidden_size": 4, "num_layers": n}) for n in (1, 2)]
+        else:
+            result += [(name, {}), *([(name, small(kind))] if small(kind) else [])]
     return result
 
 

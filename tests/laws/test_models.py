@@ -33,15 +33,8 @@ FROM_FINAL_STATE = LuongConfig(hidden_size=6, readout_size=5, init_hidden="final
 
 
 def small(attention: Any = GeneralAttentionConfig(), **parts) -> ModelConfig:  # noqa: B008 - frozen
-    return ModelConfig(
-        **{
-            "embedding": EmbeddingConfig(embedding_dim=5),
-            "encoder": BOTH_WAYS,
-            "decoder": FROM_FINAL_STATE,
-            "attention": attention,
-            **parts,
-        }
-    )
+    usual = {"embedding": EmbeddingConfig(embedding_dim=5), "encoder": BOTH_WAYS, "decoder": FROM_FINAL_STATE}
+    return ModelConfig(**usual | {"attention": attention} | parts)
 
 
 @pytest.fixture(

@@ -1,13 +1,11 @@
 """The law of runs: one that ended or stopped, and goes on, is one that did not stop, whatever it draws or keeps."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from data_prep.prepare import prepare
-from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.training.start import begin, resume
 from mt.training.train import train_and_test
@@ -16,17 +14,12 @@ from tests.training.runs import left
 
 UPDATES = (3, 6)
 """After the first of which the one run ends, and after the second both."""
-SMALL = {
-    "max_updates": 6,
-    "validate_every": 3,
-    "average_checkpoints": 1,
-    "batch_tokens": 300,
-    "plots": 0,
-    "log_every": 1,
-}
+SMALL = {"max_updates": 6, "validate_every": 3, "average_checkpoints": 1, "batch_tokens": 300}
+SMALL |= {"plots": 0, "log_every": 1}
 DROPPING = {"embedding_dim": 32, "dropout": 0.2, "word_dropout": 0.1}
 MOCHA = {"name": "mocha", "chunk_size": 2, "noise_std": 1.0}
 BPE = {"dataset": {"tokenizer": {"vocab_size": 70}}}
+UNIGRAMS = {"dataset": {"tokenizer": {"model_type": "unigram", "vocab_size": 70}}}
 COPYING = BPE | {"decoder": {"copy": True, "dropout": 0.2}, "training": {"bpe_dropout": 0.3}}
 RUNS: dict[str, dict[str, Any]] = {
     "dropout": {"encoder": {"recurrent_dropout": 0.3}, "decoder": {"recurrent_dropout": 0.2}},
@@ -42,17 +35,11 @@ RUNS: dict[str, dict[str, Any]] = {
     "what is frozen": {"training": {"freeze": ["frontend", "encoder"]}, "optimizer": {"name": "sgd"}},
     "two passes": {"training": {"r_drop": 3.0}, "coverage_weight": 0.5},
     "pieces of BPE": BPE | {"training": {"bpe_dropout": 0.3}},
-    "pieces by unigrams": {
-        "dataset": {"tokenizer": {"model_type": "unigram", "vocab_size": 70}},
-        "training": {"unigram_alpha": 0.02},
-    },
+    "pieces by unigrams": UNIGRAMS | {"training": {"unigram_alpha": 0.02}},
     "copies": COPYING,
     "hard copies": COPYING | {"attention": MOCHA},
     "a scale of float16": {"precision": "fp16"},
-    "links that guide": {
-        "dataset": {"tokenizer": {"model_type": "bpe", "vocab_size": 100}},
-        "training": {"guided_alignment": "LINKS"},
-    },
+    "links that guide": BPE | {"training": {"guided_alignment": "LINKS"}},
     "steps of Adadelta": {"optimizer": {"name": "adadelta"}},
     "sums of Adagrad, and of what nothing uses": {"optimizer": {"name": "adagrad"}, "attention": {"name": "none"}},
     "the end of an epoch": {"training": {"batch_tokens": 600, "epochs": 2}},
@@ -63,9 +50,7 @@ SHORT += ("pieces of BPE", "a scale of float16", "links that guide", "the end of
 
 
 @pytest.mark.parametrize("name", chosen(RUNS, *SHORT))
-def test_a_run_that_goes_on_is_one_that_did_not_stop(
-    name: str, configure: Callable[..., Config], corpora: Path, tmp_path: Path
-) -> None:
+def test_a_run_that_goes_on_is_one_that_did_not_stop(name, configure, corpora, tmp_path):
     changes = {"embedding": DROPPING, "search": {"name": "greedy"}, **RUNS[name]}
     (tmp_path / "links").write_text("0-0 1-1\n1-0\n\n" * 80)
 

@@ -1,13 +1,6 @@
 import pytest
 
-from mt.search.config import (
-    SEARCHES,
-    BeamConfig,
-    GreedyConfig,
-    OnlineConfig,
-    WaitKConfig,
-    revised_search,
-)
+from mt.search.config import SEARCHES, BeamConfig, GreedyConfig, OnlineConfig, WaitKConfig, revised_search
 from mt.search.options import MAX_LENGTH
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from mt.errors import UserError
 from mt.search.coverage import Coverage, Penalties
 from mt.search.hypothesis import Hypothesis, penalty
 from mt.step import Attended
+from tests.refusals.sentences import require_refusal
 from tests.search.conftest import CHOICES, Toy
 from tests.search.searches import beam, literal_beam
 
@@ -76,16 +76,8 @@ def scores(toy: Attending, sentence: int, exponent: float, penalties: Penalties)
 
 
 def searched(toy: Attending, width: int, exponent: float, penalties: Penalties, n_best: int) -> list[list[Hypothesis]]:
-    return beam(
-        toy,
-        toy.memory(),
-        4,
-        beam_size=width,
-        max_lengths=LONGEST,
-        length_penalty=exponent,
-        n_best=n_best,
-        coverage=Coverage.before(penalties, POSITIONS),
-    )
+    sizes = {"beam_size": width, "n_best": n_best, "max_lengths": LONGEST, "length_penalty": exponent}
+    return beam(toy, toy.memory(), 4, **sizes, coverage=Coverage.before(penalties, POSITIONS))
 
 
 def require_equal(actual: list[Hypothesis], expected: list[tuple[float, tuple[int, ...]]]) -> None:
@@ -142,17 +134,12 @@ def test_a_position_without_any_attention_costs_much_and_is_finite():
 @pytest.mark.parametrize(
     ("penalties", "options", "sentence"),
     [
-        (
-            (0.2, 0.0),
-            {"hard": True},
-            "search.coverage_penalty=0.2 is of attention that gives each position",
-        ),
+        ((0.2, 0.0), {"hard": True}, "search.coverage_penalty=0.2 is of attention that gives each position"),
         ((0.2, 0.0), {"hard": False, "uses_source": False}, "search.coverage_penalty=0.2 weighs what was attended to"),
         ((0.0, 5.0), {"hard": False, "uses_source": False}, "search.summary_penalty=5 weighs what was attended to"),
     ],
 )
 def test_what_cannot_be_weighed_is_refused(penalties: tuple[float, float], options: dict[str, bool], sentence: str):
-    with pytest.raises(UserError, match=f"^{sentence}"):
-        Penalties(*penalties).require_readable(**options)
+    require_refusal(lambda: Penalties(*penalties).require_readable(**options), f"^{sentence}")
     Penalties().require_readable(**options)
     Penalties(0.0, 1.0).require_readable(hard=True)

@@ -65,9 +65,7 @@ def require_equal(actual: list[list[Hypothesis]], expected: list[list[Hypothesis
 
 
 @combined(seed=range(3), width=[1, 2, 5, 40])
-def test_equal_to_steps_of_open_hypotheses(
-    make_toy: Any, width: int, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_equal_to_steps_of_open_hypotheses(make_toy, width, seed, monkeypatch):
     """In a language whose sentences end at very different steps; a batch that has shrunk is recorded anew."""
     monkeypatch.setattr(graph_stepper, "MANY", 2)
     toy = make_toy(8, 30, seed, ending=0.5)
@@ -116,9 +114,7 @@ def sources() -> tuple[torch.Tensor, torch.Tensor]:
     return torch.randint(4, VOCABULARY, mask.shape).masked_fill(~mask, 0), mask
 
 
-def both(
-    model: Seq2Seq | Ensemble, device: torch.device, width: int, **record: Any
-) -> Sequence[list[list[Hypothesis]]]:
+def both(model, device, width, **record) -> Sequence[list[list[Hypothesis]]]:
     """Hypotheses of soft attention, by recorded steps and by others."""
     source, mask = (part.to(device) for part in sources())
     with torch.no_grad():

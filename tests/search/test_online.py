@@ -11,12 +11,7 @@ def test_delays_count_the_source_tokens_read_so_far(make_toy):
     """A padded batch of width 6; -1 is where nothing was selected. Sources of 6, 4 and 5 tokens."""
     toy = make_toy(3, 7, seed=0, ending=-100.0)
     toy.stops = torch.tensor([[0, 0, 2, 5, 5], [1, 3, -1, -1, -1], [3, 2, -1, 4, 4]])
-    first, second, third = online(
-        toy,
-        toy.memory(),
-        source_lengths=[6, 4, 5],
-        limits=[3, 3, 3, 3, 3, 4, 5],
-    )
+    first, second, third = online(toy, toy.memory(), source_lengths=[6, 4, 5], limits=[3, 3, 3, 3, 3, 4, 5])
     assert first.delays.tolist() == [1, 1, 3, 6, 6]
     assert second.delays.tolist() == [2, 4, 4]
     # A delay never falls: what was read stays read.

@@ -43,11 +43,7 @@ def same(one: Hypothesis, other: Hypothesis) -> bool:
 def test_beams_are_those_of_torch(make_toy, beam_size: int, rules: tuple[int, int]):
     toy = make_toy(6, 9, seed=beam_size, sharpness=1.5, ending=1.0)
     longest = [9, 1, 4, 12, 2, 7]
-    options = {
-        "beam_size": beam_size,
-        "length_penalty": 0.6,
-        "n_best": (beam_size + 1) // 2,
-    }
+    options = {"beam_size": beam_size, "length_penalty": 0.6, "n_best": (beam_size + 1) // 2}
     lengths = torch.tensor(longest)
     expected = beam(toy, toy.memory(), 6, max_lengths=lengths, processors=[Rules(6, *rules)], **options)
     for sentence, hypotheses in enumerate(expected):

@@ -24,14 +24,9 @@ from mt.serve.server import configured, listen
 from tests.serve.clients import Client
 
 LIMITS = Limits()
+FIELD = {"name": "audio", "rate": 8000}
 SOUND = {
-    "dataset": {
-        "name": "sounds",
-        "source": "sound",
-        "target": "de",
-        "folder": ".",
-        "field": {"name": "audio", "rate": 8000},
-    },
+    "dataset": {"name": "sounds", "source": "sound", "target": "de", "folder": ".", "field": FIELD},
     "frontend": {"name": "logmel", "bands": 12, "channels": 4, "causal": True},
     "embedding": {"embedding_dim": 8},
     "encoder": {"name": "lstm", "hidden_size": 8},

@@ -50,18 +50,14 @@ def test_what_is_wrong_with_a_request_is_one_sentence(client: Client):
         assert answer.json["error"].startswith(sentence), answer.json
 
 
+TERM: dict[str, Any] = {"source": "a", "target": "b"}
 BOUNDS = {
     "phrases": [{"constraints": ["a"] * 65}, {"avoid": ["a"] * 65}, {"constraints": [{"any_of": ["a"] * 65}]}],
-    "terms": [
-        {"glossary": [{"source": "a", "target": "b"}] * 501},
-        {"glossary": [{"source": "a", "target": ["b"] * 501}]},
-    ],
+    "terms": [{"glossary": [{"source": "a", "target": "b"}] * 501}, {"glossary": [TERM | {"target": ["b"] * 501}]}],
     "phrase": [
-        {"constraints": ["a" * 201]},
-        {"avoid": ["a" * 201]},
-        {"constraints": [{"any_of": ["a", "a" * 201]}]},
-        {"glossary": [{"source": "a " * 101, "target": "b"}]},
-        {"glossary": [{"source": "a", "target": ["b", "b " * 101]}]},
+        *({"constraints": ["a" * 201]}, {"avoid": ["a" * 201]}, {"constraints": [{"any_of": ["a", "a" * 201]}]}),
+        {"glossary": [TERM | {"source": "a " * 101}]},
+        {"glossary": [TERM | {"target": ["b", "b " * 101]}]},
     ],
     "prefix": [{"prefix": "a " * 501}, {"prefix_ids": [5] * 1001}],
     "forced": [{"force": [[0, 0]] * 257}],
@@ -69,7 +65,7 @@ BOUNDS = {
     "length": [
         {"search": {"max_length": 2049}},
         {"search": {"min_length": 2048}},
-        {"search": {"name": "retranslate", "max_length": 100_000}},
+        {"search": {"name": "retranslate", "max_length": 10**5}},
     ],
     "beam_size": [{"n_best": 51}, {"search": {"name": "sample", "samples": 51}}, {"n_best": 10**30}],
     "characters": [{"text": "a" * 5001}, {"text": "<p>a</p>" * 626, "format": "html"}],

@@ -127,12 +127,7 @@ def test_re_translation_says_how_much_it_took_back(streaming: Client, translator
     ("hello", "message", "code", "sentence"),
     [
         ({"run": "other"}, {}, 1008, "there is no run other here: choose of hard, soft"),
-        (
-            {"run": "soft", "search": {"name": "online"}},
-            {},
-            1008,
-            "search=online writes up to where the attention stops",
-        ),
+        ({"run": "soft", "search": {"name": "online"}}, {}, 1008, "search=online writes up to where the attention"),
         ({"rnu": "soft"}, {}, 1008, "the request: unknown option rnu: did you mean run?"),
         ({}, {"word": "a"}, 1008, "the request: unknown option word: did you mean words?"),
         ({}, {"words": 201 * "a"}, 1009, "a source has more than 200 characters"),
