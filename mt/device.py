@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from mt.errors import UserError, invalid_choice
+from mt.errors import UserError, require_choice
 from mt.kernels.processor import processor
 
 DEVICES = r"auto|cpu|cuda(:\d+)?|mps"
@@ -30,7 +30,7 @@ def choose(name: str) -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if not re.fullmatch(DEVICES, name):
-        raise UserError(invalid_choice("device", name, ["auto", "cpu", "cuda", "cuda:1", "mps"]))
+        require_choice("device", name, ["auto", "cpu", "cuda", "cuda:1", "mps"])
     device = torch.device(name)
     counts = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
     if (device.index or 0) >= counts[device.type]:

@@ -9,7 +9,7 @@ import re
 import select
 import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 _NO_MEMORY = re.compile(
     r"can't allocate memory|cannot allocate memory|out of memory|not enough memory|bad_alloc"
@@ -72,13 +72,16 @@ def nearest(wrong: str, known: Iterable[str]) -> str:
     return f"{hint}choices: {', '.join(names)}"
 
 
-def invalid_choice(option: str, wrong: str, known: Iterable[str]) -> str:
-    """Returns the sentence for an invalid value of an option.
+def require_choice(option: str, chosen: object, known: Collection[str]) -> None:
+    """Raises UserError where a value of an option is none of the known ones. None says that nothing was chosen.
 
-    >>> invalid_choice("attention", "mocah", ["dot", "mocha"])
-    'attention=mocah is an invalid choice: did you mean mocha? choices: dot, mocha'
+    >>> require_choice("attention", "mocah", ["dot", "mocha"])
+    Traceback (most recent call last):
+        ...
+    mt.errors.UserError: attention=mocah is an invalid choice: did you mean mocha? choices: dot, mocha
     """
-    return f"{option}={shown(wrong)} is an invalid choice: {nearest(wrong, known)}"
+    if chosen is not None and chosen not in known:
+        raise UserError(f"{option}={shown(str(chosen))} is an invalid choice: {nearest(str(chosen), known)}")
 
 
 def shown(text: str, limit: int = 80) -> str:

@@ -48,15 +48,15 @@ from mt.common.terminal import say
 from mt.data.glossary import Term, glossaries_of
 from mt.data.tokenizer import load_tokenizer
 from mt.data.words import term_spans, term_words, units_of_characters
-from mt.errors import UserError, reported
+from mt.errors import UserError, reported, require_choice
 from mt.metrics import DEFAULTS, METRICS, require_known
 from mt.metrics.alignment import alignment_error_rate
 from mt.metrics.base import PLAIN, ROUGE_PROTOCOLS, Score, Settings
-from mt.metrics.bleu import TOKENIZERS, require_tokenizer
+from mt.metrics.bleu import TOKENIZERS
 from mt.metrics.files import score_files, score_log
 from mt.metrics.languages import require_language
 from mt.metrics.latency import LatencyUnit
-from mt.metrics.rouge import require_rouge_tokenizer
+from mt.metrics.rouge import ROUGE_TOKENIZERS
 from mt.metrics.terms import OwnWords, score_terms
 from mt.text_io import composed, read_lines, read_parallel, require_parallel
 
@@ -122,10 +122,9 @@ def _chosen_metrics(options: argparse.Namespace, *, lead: bool = False) -> Seque
     names = DEFAULTS[options.task] if options.metrics is None else options.metrics.split(",")
     # Names are checked before any text is read, since scoring can take long.
     require_known(names, "--metrics")
-    require_tokenizer(options.bleu_tokenizer, "--bleu-tokenizer")
+    require_choice("--bleu-tokenizer", options.bleu_tokenizer, TOKENIZERS)
     require_language(options.target_language, "--target-language")
-    if options.rouge_tokenizer is not None:
-        require_rouge_tokenizer(options.rouge_tokenizer, "--rouge-tokenizer")
+    require_choice("--rouge-tokenizer", options.rouge_tokenizer, ROUGE_TOKENIZERS)
     # An option of a metric that is not chosen would have no effect, so it is refused.
     for metric, metric_options in OF_METRICS.items():
         needless = typed_flags(options, (name for name in metric_options if not (lead and name == "rouge_tokenizer")))

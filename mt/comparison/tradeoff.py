@@ -90,8 +90,6 @@ class Tradeoff:
 
     quality: str
     """The heading of the score: the main one of the dataset's first metric."""
-    unit: str
-    """The unit of the source in which delays are counted: words or tokens."""
     policies: Sequence[Policy]
 
     def columns(self) -> list[Column]:
@@ -116,7 +114,7 @@ class Tradeoff:
         points = [point for policy in self.policies for point in policy.points]
         alike = len({each.signature for point in points for each in point.measurements}) < 2
         return (
-            f"AL, LAAL, DAL and YAAL in source {self.unit}, AP as a share: the lower, the earlier; offline: the whole "
+            "AL, LAAL, DAL and YAAL in source words, AP as a share: the lower, the earlier; offline: the whole "
             "source is read first; of several runs, which differ in their seed, the mean; "
             "NE: target words taken back, for each that stays; length ratio: words written, for each of the references"
             + ("" if alike else f"; {self.quality} was not measured alike: see its signatures in comparison.json")
@@ -137,7 +135,7 @@ class Tradeoff:
             ]
             level = None if policy.online else policy.points[0].quality
             lines.append(Line(policy.name, colour(number), points, level))
-        delays = [f"{LATENCIES[key]} (source {self.unit})" for key in DRAWN]
+        delays = [f"{LATENCIES[key]} (source words)" for key in DRAWN]
         save_with_png(tradeoff(lines, delays, self.quality), path, plot_format)
 
     def plain(self) -> list[dict[str, Any]]:
@@ -171,8 +169,8 @@ def measure(runs: Sequence[FinishedRun]) -> Tradeoff | None:
             policy = json.dumps(shared)
             options.setdefault(policy, shared)
             measured.setdefault(policy, {}).setdefault(setting, []).append(measurement)
-    unit = _unit(each for group in measured.values() for measurements in group.values() for each in measurements)
-    if unit is None:
+    units = (each for group in measured.values() for measurements in group.values() for each in measurements)
+    if _unit(units) is None:
         return None
     # Policies get distinct names, and their points stand in the order of latency.
     groups = [[Point(setting, measurements) for setting, measurements in group.items()] for group in measured.values()]
@@ -183,9 +181,7 @@ def measure(runs: Sequence[FinishedRun]) -> Tradeoff | None:
         for name, group in zip(names, groups, strict=True)
     ]
     heading = metric.headings()[metric.main()]
-    # Unless tokens are counted on both sides, the source is counted in words, whatever the unit of the target.
-    counted = "tokens" if unit == "token" else "words"
-    return Tradeoff(heading, counted, sorted(policies, key=lambda policy: not policy.online))
+    return Tradeoff(heading, sorted(policies, key=lambda policy: not policy.online))
 
 
 def _measurements(run: FinishedRun, quality: str) -> Iterator[tuple[dict[str, Any], Measurement]]:

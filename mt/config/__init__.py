@@ -15,10 +15,10 @@ from mt.common.options import MAX_COUNT, MAX_SIZE, Options, parse
 from mt.config.optimizer import AdamConfig, OptimizerConfig
 from mt.data.dataset import PHRASEBOOK, DatasetConfig
 from mt.device import DEVICES
-from mt.errors import UserError
+from mt.errors import UserError, require_choice
 from mt.metrics import require_known
-from mt.metrics.bleu import require_tokenizer
-from mt.metrics.rouge import require_rouge_tokenizer
+from mt.metrics.bleu import TOKENIZERS
+from mt.metrics.rouge import ROUGE_TOKENIZERS
 from mt.models.attention import ATTENTIONS
 from mt.models.config import ModelConfig
 from mt.models.frontends import FRONTENDS
@@ -177,8 +177,8 @@ class Config(ModelConfig):
             )
         # The metrics of the data.
         require_known(self.dataset.metrics, "dataset.metrics")
-        require_tokenizer(self.dataset.bleu_tokenizer, "dataset.bleu_tokenizer")
-        require_rouge_tokenizer(self.dataset.rouge_tokenizer, "dataset.rouge_tokenizer")
+        require_choice("dataset.bleu_tokenizer", self.dataset.bleu_tokenizer, TOKENIZERS)
+        require_choice("dataset.rouge_tokenizer", self.dataset.rouge_tokenizer, ROUGE_TOKENIZERS)
         return self
 
 

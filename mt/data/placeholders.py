@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import regex
 
-from mt.errors import UserError, invalid_choice
+from mt.errors import require_choice
 
 FIRST = 0xF500
 """The first symbol's code point."""
@@ -101,8 +101,7 @@ class Placeholders:
         """names: of the syntaxes. Raises UserError where there is no such syntax."""
         self.names = tuple(names)
         for name in self.names:
-            if name not in SYNTAXES:
-                raise UserError(invalid_choice("a syntax of placeholders", name, SYNTAXES))
+            require_choice("a syntax of placeholders", name, SYNTAXES)
         chosen = [syntax for name, syntax in SYNTAXES.items() if name in self.names]
         in_braces = [syntax.pattern for syntax in chosen if syntax.in_braces]
         self._in_braces = regex.compile("|".join(in_braces), regex.DOTALL) if in_braces else None

@@ -22,7 +22,7 @@ from mt.decoding.translation import Extraction, Linking, Translation, Units, dec
 from mt.decoding.translator import Translator
 from mt.device import autocast
 from mt.distributed import ALONE, ProcessGroup
-from mt.errors import UserError, invalid_choice
+from mt.errors import UserError, require_choice
 from mt.models.losses import Loss
 from mt.search.config import SearchConfig, revised_search
 from mt.search.hypothesis import Hypothesis, Windows
@@ -147,8 +147,7 @@ def aligned(
 def _require_opposite(translator: Translator, other: Translator, method: Symmetrisation) -> None:
     """Raises UserError where there is no such method, or two models are not of opposite directions."""
     # Both models must read texts, in opposite directions.
-    if method not in get_args(Symmetrisation):
-        raise UserError(invalid_choice("symmetrise", str(method), get_args(Symmetrisation)))
+    require_choice("symmetrise", str(method), get_args(Symmetrisation))
     if not (translator.field.written and other.field.written):
         raise UserError("symmetrisation takes two models that read texts, and one of these reads sounds or pictures")
     own, others = ((model.config.dataset.source, model.config.dataset.target) for model in (translator, other))

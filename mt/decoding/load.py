@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from mt.common.memory import keep_freed
 from mt.decoding.onnx import MANIFEST, load_graphs
 from mt.decoding.translator import Translator
-from mt.errors import UserError, invalid_choice, message_of, shown
+from mt.errors import UserError, message_of, require_choice, shown
 from mt.search.config import PRECISIONS, Precision
 
 # Repositories of the Hugging Face hub, whose one door this is; each holds an exported folder.
@@ -105,10 +105,8 @@ def load(
     ):
         if not isinstance(value, str):
             raise UserError(f"{name} is of type {type(value).__name__}: give a str, as {name}={usual!r}")
-    if engine not in ENGINES:
-        raise UserError(invalid_choice("engine", engine, ENGINES))
-    if precision is not None and precision not in PRECISIONS:
-        raise UserError(invalid_choice("precision", str(precision), PRECISIONS))
+    require_choice("engine", engine, ENGINES)
+    require_choice("precision", precision, PRECISIONS)
     runs = resolve_runs(run)
     if engine == "onnx":
         return load_graphs(runs, checkpoint, device, precision)

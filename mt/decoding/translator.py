@@ -15,7 +15,7 @@ from mt.data.words import count_words
 from mt.decoding.network import Network, Part, decode_rows, refuse_long_rows
 from mt.decoding.request import Asked, Request, names_of, requests_of
 from mt.decoding.translation import Extraction, Translation, decoded
-from mt.errors import UserError, invalid_choice
+from mt.errors import UserError, require_choice
 from mt.search.config import (
     SearchConfig,
     n_best_search,
@@ -206,8 +206,7 @@ class Translator:
         from mt.decoding.streaming import open_session  # Not above: it needs torch.
 
         search = self.search_for(self.streaming_search() if search is None else search)
-        if unit not in (None, *get_args(Unit)):
-            raise UserError(invalid_choice("unit", str(unit), get_args(Unit)))
+        require_choice("unit", unit, get_args(Unit))
         requests = requests_of(["the stream"], alone=True, **asked)
         return open_session(self, search, unit or self.unit, requests[0] if requests else None)
 

@@ -13,7 +13,7 @@ from mt.checkpoint import CONFIG, MODEL, About, load_meta, load_model, locate, s
 from mt.common.about import DISTRIBUTION
 from mt.common.input_files import read_text, reason
 from mt.decoding.confidence import FILE as CONFIDENCES, load_calibration
-from mt.errors import UserError, explained, invalid_choice
+from mt.errors import UserError, explained, require_choice
 from mt.evaluation.report import origin
 from mt.models.weights import FORMS, Form, to_storage_dtype, writing
 from mt.storage import refuse_link, replaced_folder, write_json, write_text
@@ -37,8 +37,7 @@ def export(
     the folder holds anything, where the run is none, and where it cannot be exported so.
     """
     for option, value, known in (("format", format, FORMATS), ("dtype", dtype, FORMS)):
-        if value not in known:
-            raise UserError(invalid_choice(option, value, known))
+        require_choice(option, str(value), known)
     _require_new(folder)
     terms = _terms(licence)
     source = locate(run, checkpoint)

@@ -5,7 +5,7 @@ a translation, and `writing` writes it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from mt.errors import UserError, invalid_choice
+from mt.errors import UserError, require_choice
 from mt.markup import html, xliff
 from mt.markup.blocks import Kept, parts
 from mt.markup.segments import Segment
@@ -44,6 +44,5 @@ def write(document: Iterable[str | Segment], translations: Iterable[Linked]) -> 
 
 def require_format(format: str) -> Read:
     """Returns the reader of a format. Raises UserError where there is no such format."""
-    if format not in FORMATS:
-        raise UserError(invalid_choice("format", str(format), FORMATS))
+    require_choice("format", str(format), FORMATS)
     return FORMATS[format]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mt.errors import UserError, invalid_choice
+from mt.errors import UserError, require_choice
 from mt.metrics.base import DEFAULT, Metric, References, Settings, without_mode
 from mt.metrics.bleu import Bleu, Chrf, Ter
 from mt.metrics.captions import Cider, CocoBleu, CocoRouge
@@ -26,8 +26,7 @@ def require_known(names: Sequence[str], where: str) -> None:
     if not names:
         raise UserError(f"{where} is empty: name at least one of {', '.join(METRICS)}")
     for name in names:
-        if name not in METRICS:
-            raise UserError(invalid_choice(where, name, METRICS))
+        require_choice(where, name, METRICS)
 
 
 def build(names: Sequence[str], settings: Settings = DEFAULT) -> list[Metric]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from mt.errors import UserError, invalid_choice, message_of
+from mt.errors import UserError, message_of, require_choice
 from mt.metrics.advice import is_unspaced, nearly_all
 from mt.metrics.base import DEFAULT, SAMPLES, Metric, Paired, References, Score, Settings, Systems, p_value_unless_equal
 from mt.metrics.languages import language
@@ -25,12 +25,6 @@ def bleu_tokenizer(target: str | None, name: str | None) -> str:
         return name
     usual = _BY_LANGUAGE.get(language(target), "13a")
     return usual if _is_installed(usual) else "char"
-
-
-def require_tokenizer(name: str | None, where: str) -> None:
-    """Raises UserError if there is no such tokenizer. where: the option that names it."""
-    if name is not None and name not in TOKENIZERS:
-        raise UserError(invalid_choice(where, name, TOKENIZERS))
 
 
 def tokenizing(name: str, user: str) -> Callable[[str], str]:
@@ -82,7 +76,7 @@ class Bleu(_SacreBleu):
 
     def __init__(self, settings: Settings = DEFAULT) -> None:
         super().__init__(settings)
-        require_tokenizer(settings.bleu_tokenizer, "bleu_tokenizer")
+        require_choice("bleu_tokenizer", settings.bleu_tokenizer, TOKENIZERS)
         self.tokenizer = bleu_tokenizer(settings.target_language, settings.bleu_tokenizer)
         self._metric = _sacrebleu(self.tokenizer, "BLEU", lowercase=settings.lowercase)
         # Characters replace a tokenizer that is not installed, which the user should know.

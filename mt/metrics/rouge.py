@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mt.errors import UserError, invalid_choice
+from mt.errors import require_choice
 from mt.metrics.advice import count_letters, is_unspaced, nearly_all, share_in_tokens
 from mt.metrics.base import DEFAULT, PLAIN, Paired, RatioMetric, References, RougeProtocol, Settings, Systems
 from mt.metrics.bleu import TOKENIZERS, tokenizing, unsuited_tokenizer
@@ -38,7 +38,7 @@ class Rouge(RatioMetric):
 
     def __init__(self, settings: Settings = DEFAULT) -> None:
         super().__init__(settings)
-        require_rouge_tokenizer(settings.rouge.tokenizer, "rouge_tokenizer")
+        require_choice("rouge_tokenizer", settings.rouge.tokenizer, ROUGE_TOKENIZERS)
         self._tokenize = _tokenizer_of_bleu(settings.rouge.tokenizer, "ROUGE")
 
     @classmethod
@@ -111,12 +111,6 @@ class Rouge(RatioMetric):
             f"ROUGE's tokenizer {name} {reason}: choose another one (rouge_tokenizer: intl; zh, ja-mecab, ko-mecab or "
             "char where words are not set apart by blanks), or choose chrf or bleu"
         )
-
-
-def require_rouge_tokenizer(name: str, where: str) -> None:
-    """Raises UserError if there is no such tokenizer. where: the option that names it."""
-    if name not in ROUGE_TOKENIZERS:
-        raise UserError(invalid_choice(where, name, ROUGE_TOKENIZERS))
 
 
 class Lead:

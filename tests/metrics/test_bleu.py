@@ -3,10 +3,10 @@ import logging
 import pytest
 from sacrebleu.metrics import BLEU, CHRF, TER
 
-from mt.errors import UserError
+from mt.errors import UserError, require_choice
 from mt.metrics import bleu as door
 from mt.metrics.base import Settings
-from mt.metrics.bleu import TOKENIZERS, Bleu, Chrf, Ter, bleu_tokenizer, require_tokenizer
+from mt.metrics.bleu import TOKENIZERS, Bleu, Chrf, Ter, bleu_tokenizer
 
 EACH = pytest.mark.parametrize(
     ("metric", "theirs"), [(Bleu(), BLEU()), (Chrf(), CHRF()), (Ter(), TER())], ids=["bleu", "chrf", "ter"]
@@ -92,8 +92,8 @@ def test_a_tokenizer_that_fails_is_a_sentence(failure, monkeypatch):
 def test_an_unknown_tokenizer_is_answered_with_the_nearest():
     assert set(TOKENIZERS) < set(BLEU.TOKENIZERS)
     for name in (None, *TOKENIZERS):
-        require_tokenizer(name, "x")
+        require_choice("x", name, TOKENIZERS)
     with pytest.raises(UserError, match=r"^--tokenizer=chars is an invalid choice: did you mean char\?.* 13a, char"):
-        require_tokenizer("chars", "--tokenizer")
+        require_choice("--tokenizer", "chars", TOKENIZERS)
     with pytest.raises(UserError, match=r"^bleu_tokenizer=chars is an invalid choice"):
         Bleu(Settings(bleu_tokenizer="chars"))
