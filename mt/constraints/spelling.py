@@ -173,12 +173,6 @@ class Prefix:
                 fewest[end] = min(fewest.get(end, end), fewest[begin] + 1)
         return len(self.tokens) + fewest[max(fewest)]
 
-    @property
-    def possible(self) -> bool:
-        """Whether the vocabulary can write the prefix."""
-        options = self.options(len(self.tokens))
-        return options is None or len(options) > 0
-
     def options(self, state: int) -> np.ndarray | None:
         """Returns the tokens of which one must follow, [W] int64, none where the vocabulary cannot write the rest; None
         where any token may follow."""

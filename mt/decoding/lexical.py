@@ -260,7 +260,9 @@ class ConstraintEncoder:
             ids.append(token)
             rest = rest[len(self.spelling.surfaces[token]) :]
         prefix = Prefix(ids, rest, self.spelling)
-        return prefix if prefix.possible else Prefix(self._ids(composed(text), name), "", self.spelling)
+        options = prefix.options(len(ids))
+        possible = options is None or len(options) > 0
+        return prefix if possible else Prefix(self._ids(composed(text), name), "", self.spelling)
 
 
 _ENCODERS: WeakKeyDictionary[Translator, ConstraintEncoder] = WeakKeyDictionary()

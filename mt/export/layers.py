@@ -57,15 +57,10 @@ def _weights(layers: RecurrentLayers) -> Iterator[tuple[Tensor, ...]]:
     for first_of_layer in range(0, len(layers.all_weights), directions):
         of_directions = zip(*layers.all_weights[first_of_layer : first_of_layer + directions], strict=True)
         w_input, w_hidden, *biases = (
-            torch.stack([_reordered(weight, order) for weight in weights]) for weights in of_directions
+            torch.stack([weight.detach().unflatten(0, (len(order), -1))[[*order]].flatten(0, 1) for weight in weights])
+            for weights in of_directions
         )
         yield w_input, w_hidden, torch.cat(biases, 1)
-
-
-def _reordered(weight: Tensor, order: tuple[int, ...]) -> Tensor:
-    """Returns a weight with its gates in another order."""
-    gates = weight.detach().chunk(len(order))
-    return torch.cat([gates[gate] for gate in order])
 
 
 def _operations(

@@ -63,19 +63,18 @@ def decode(
         return draw_samples(config, stepper, limits, sources, processors)
     if isinstance(config, ExtendingOptions):
         return config.simulated(stepper, source_lengths, processors)
-    return search(stepper, limits, processors=processors, **_ranking(config.drafting, source_lengths))
-
-
-def _ranking(config: GreedyConfig | BeamConfig, positions: Sequence[int]) -> dict[str, Any]:
-    """Returns the options by which `search` ranks hypotheses, and how many it keeps and reports."""
-    if isinstance(config, GreedyConfig):
-        return {}
-    return {
-        "beam_size": config.beam_size,
-        "length_penalty": config.length_penalty,
-        "n_best": config.n_best if config.utility is None else config.beam_size,
-        "coverage": config.penalties and Coverage.before(config.penalties, positions),
-    }
+    drafting = config.drafting
+    if isinstance(drafting, GreedyConfig):
+        return search(stepper, limits, processors=processors)
+    return search(
+        stepper,
+        limits,
+        beam_size=drafting.beam_size,
+        length_penalty=drafting.length_penalty,
+        n_best=drafting.n_best if drafting.utility is None else drafting.beam_size,
+        coverage=drafting.penalties and Coverage.before(drafting.penalties, source_lengths),
+        processors=processors,
+    )
 
 
 class _Group(Options):

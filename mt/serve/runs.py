@@ -181,19 +181,16 @@ class ServedRun:
         self.translator = translator
         self.limits = limits
         self.worker = Worker(name, limits, metrics.batch_size.labels(name))
+        dataset = translator.config.dataset
+        self.kind: str = dataset.field.name
+        """The name of the kind of its sources."""
+        self.source: str | None = dataset.source if translator.field.written else None
+        """The language of its sources; None where they are no texts."""
+        self.target: str = dataset.target
         self._metrics = metrics
         self._streams = 0
         metrics.streams.labels(name).set_function(lambda: self._streams)
         metrics.waiting.labels(name).set_function(lambda: self.worker.waiting)
-
-    @property
-    def source(self) -> str | None:
-        """The language of its sources; None where they are no texts."""
-        return self.translator.config.dataset.source if self.translator.field.written else None
-
-    @property
-    def target(self) -> str:
-        return self.translator.config.dataset.target
 
     @cached_property
     def streams(self) -> bool:
@@ -235,11 +232,6 @@ class ServedRun:
         """Returns a text. Raises RequestError where it is too long."""
         self.limits.require("characters", len(text), "characters of a text", "split it into sentences")
         return text
-
-    @property
-    def kind(self) -> str:
-        """The name of the kind of its sources."""
-        return self.translator.config.dataset.field.name
 
     async def translate(self, sources: Sequence[Raw], search: SearchConfig) -> list[list[Translation]]:
         """Returns the hypotheses of each source. Raises RequestError where there are too many sources."""
