@@ -44,9 +44,6 @@ class TokenConstraints(NamedTuple):
         return max(phrases, prefix) + (0 if self.terms is None else self.terms.fewest)
 
 
-_NOTHING = TokenConstraints("a sentence of which nothing is asked", Spelling([], ""))
-
-
 class State:
     """The state of a hypothesis in the automata of its sentence.
 
@@ -54,63 +51,61 @@ class State:
     and the tokens that it allows and forbids.
     """
 
-    def __init__(self, asked: TokenConstraints, prefix: Any, avoided: Any, phrases: Any) -> None:
-        """prefix, avoided, phrases: the state of each automaton; None where the sentence has no such constraint."""
-        self._asked = asked
-        self._prefix = prefix
-        self._avoided = avoided
-        self._phrases = phrases
+    def __init__(self, *parts: tuple[Any, Any]) -> None:
+        """parts: the automata of the prefix, of what is avoided and of phrases, each with its state."""
+        self._prefix, self._avoided, self._phrases = parts
         self._after: dict[int, State] = {}
 
     @classmethod
     def first(cls, asked: TokenConstraints) -> "State":
         """Returns the state of a hypothesis without tokens."""
-        automata = (asked.prefix, asked.avoided, asked.phrases)
-        return cls(asked, *(None if automaton is None else automaton.start for automaton in automata))
+        # An automaton of nothing allows all.
+        prefix = asked.prefix or Prefix((), "", asked.spelling)
+        avoided = asked.avoided or Avoided((), asked.spelling)
+        phrases = asked.phrases or Phrases((), asked.spelling)
+        return cls((prefix, prefix.start), (avoided, avoided.start), (phrases, phrases.start))
 
     def after(self, token: int) -> "State":
         """Returns the state after one more token."""
         if token not in self._after:
-            asked = self._asked
-            prefix = asked.prefix and asked.prefix.after(self._prefix, token)
-            avoided = asked.avoided and asked.avoided.after(self._avoided, token)
-            phrases = asked.phrases and asked.phrases.after(self._phrases, token)
-            self._after[token] = State(asked, prefix, avoided, phrases)
+            parts = (self._prefix, self._avoided, self._phrases)
+            self._after[token] = State(*((automaton, automaton.after(state, token)) for automaton, state in parts))
         return self._after[token]
 
     @cached_property
     def options(self) -> np.ndarray | None:
         """The tokens of which one must follow, [W] int64, without those that are avoided; None where the prefix is
         complete, so that any token may follow."""
-        options = None if self._asked.prefix is None else self._asked.prefix.options(self._prefix)
-        if options is None or self._asked.avoided is None:
-            return options
-        return np.setdiff1d(options, self._asked.avoided.forbidden(self._avoided))
+        prefix, state = self._prefix
+        avoided, end = self._avoided
+        options = prefix.options(state)
+        return None if options is None else np.setdiff1d(options, avoided.forbidden(end))
 
     @cached_property
     def forbidden(self) -> np.ndarray:
         """The tokens that may not follow, [F] int64: EOS, too, before all phrases are met."""
-        automata = [(self._asked.avoided, self._avoided), (self._asked.prefix, self._prefix)]
-        tokens = [automaton.forbidden(state) for automaton, state in automata if automaton is not None]
+        tokens = [automaton.forbidden(state) for automaton, state in (self._avoided, self._prefix)]
         return np.concatenate([*tokens, np.full(int(self.lacking > 0), EOS)])
 
     @cached_property
     def wanted(self) -> list[int]:
         """The tokens that compete with the most probable ones, if they may follow."""
-        if self._asked.phrases is None or self.options is not None:
+        phrases, state = self._phrases
+        if not phrases.forms or self.options is not None:
             return []
         # EOS, too: else all that go on with phrases may take back that the last one was met.
-        return [*self._asked.phrases.following(self._phrases), *([] if self.lacking else [EOS])]
+        return [*phrases.following(state), *([] if self.lacking else [EOS])]
 
     @property
     def lacking(self) -> int:
         """How many tokens it lacks of its phrases, one after another; 0 where the hypothesis may end."""
-        return 0 if self._asked.phrases is None else self._asked.phrases.needed(self._phrases)[0]
+        phrases, state = self._phrases
+        return phrases.needed(state)[0]
 
     def needed_after(self, token: int) -> tuple[int, int]:
         """Returns how many tokens it would lack after one more, and how many are the least; see `Phrases.needed`."""
-        phrases = self._asked.phrases
-        return (0, 0) if phrases is None else phrases.needed(phrases.after(self._phrases, token))
+        phrases, state = self._phrases
+        return phrases.needed(phrases.after(state, token))
 
 
 class ConstraintProcessor(Processor):
@@ -119,7 +114,7 @@ class ConstraintProcessor(Processor):
     def __init__(self, sentences: Sequence[TokenConstraints | None], limits: Sequence[int]) -> None:
         """
         Args:
-            sentences: the constraints of each; None: it has none.
+            sentences: the constraints of each, some of which have some; None: it has none.
             limits: of each the most tokens of a hypothesis.
 
         Raises UserError where more is asked than has room.
@@ -130,7 +125,8 @@ class ConstraintProcessor(Processor):
                     f"{asked.name} asks for {asked.fewest} tokens or more, and at most {limit} are written: ask for "
                     "less, or raise the limit (search.max_length)"
                 )
-        self._states = [State.first(asked or _NOTHING) for asked in sentences]
+        spelling = next(asked.spelling for asked in sentences if asked is not None)
+        self._states = [State.first(asked or TokenConstraints("", spelling)) for asked in sentences]
         """[N]: of each hypothesis."""
         self._room = [*limits]
         """[N]: how many tokens each hypothesis may still have."""
