@@ -24,7 +24,7 @@ from mt.decoding.request import LexicalConstraints, Request, names_of, requests_
 from mt.decoding.translation import Translation, in_units, links_between_pieces
 from mt.decoding.translator import Translator
 from mt.errors import UserError, shown, visible_lines
-from mt.markup import attributes
+from mt.markup import html
 from mt.markup.blocks import Kept
 from mt.markup.segments import Segment
 from mt.markup.sentences import gap_between, sentences as cut
@@ -75,7 +75,7 @@ def translate_documents(
     if format == "html":
         # Attributes first: a tag that a sentence holds is written with them.
         languages = (translator.config.dataset.source, translator.config.dataset.target)
-        found = [attributes.read(text, kept, languages) for text in texts]
+        found = [html.read_attributes(text, kept, languages) for text in texts]
         anywhere = None if requests is None else [_anywhere(request) for request in requests]
         translated = _translated(translator, found, search, anywhere, unsure)
         texts = [one.text for one in translated]

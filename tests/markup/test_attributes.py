@@ -1,7 +1,7 @@
 import pytest
 
 from mt import markup
-from mt.markup import attributes
+from mt.markup import html
 from mt.markup.blocks import Kept
 from mt.markup.segments import Segment
 from mt.markup.words import Linked
@@ -9,7 +9,7 @@ from tests.markup.linked import identity
 
 
 def texts(document: str) -> list[str]:
-    pieces = attributes.read(document, Kept(), ("en", "de"))
+    pieces = html.read_attributes(document, Kept(), ("en", "de"))
     return [piece.text for piece in pieces if isinstance(piece, Segment)]
 
 
@@ -28,7 +28,7 @@ def texts(document: str) -> list[str]:
 def test_attributes_that_people_read_are_texts(document: str, read: list[str] | None) -> None:
     expected = ["Your name", "Name", "Send it"] if read is None else read
     assert [text.strip() for text in texts(document)] == [text.strip() for text in expected]
-    same = "".join(map(_written, attributes.read(document, Kept(), ("fr", "de"))))
+    same = "".join(map(_written, html.read_attributes(document, Kept(), ("fr", "de"))))
     assert same.replace('aria-label="Name"', "aria-label=Name").replace('title="a">', "title=a>") == document.replace(
         'title="a">', "title=a>"
     )
@@ -46,10 +46,10 @@ def _written(piece: str | Segment) -> str:
     ],
 )
 def test_the_language_is_the_target_s(document: str, languages: tuple[str, str], expected: str) -> None:
-    assert markup.write(attributes.read(document, Kept(), languages), []) == expected
+    assert markup.write(html.read_attributes(document, Kept(), languages), []) == expected
 
 
 @pytest.mark.parametrize(("quote", "written"), [('"', "a &quot;b&quot; c's &lt;d"), ("'", 'a "b" c&#39;s &lt;d')])
 def test_what_would_end_an_attribute_is_escaped(quote: str, written: str) -> None:
-    document = attributes.read(f"<img alt={quote}x{quote}>", Kept(), ("en", "de"))
+    document = html.read_attributes(f"<img alt={quote}x{quote}>", Kept(), ("en", "de"))
     assert markup.write(document, [Linked('a "b" c\'s <d', [])]) == f"<img alt={quote}{written}{quote}>"
