@@ -54,9 +54,7 @@ def test_a_pipe_gets_lines_without_carriage_returns(capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize(("shown", "seconds"), [(True, 3600), (True, None), (False, 0)])
-def test_what_is_short_or_not_shown_says_nothing(
-    shown: bool, seconds: float | None, capsys: pytest.CaptureFixture[str]
-):
+def test_what_is_short_or_not_shown_says_nothing(shown, seconds, capsys):
     with Bar("clean train", None, "pairs", shown=shown, seconds=seconds) as bar:
         bar.update()
     assert capsys.readouterr() == ("", "")

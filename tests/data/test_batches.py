@@ -15,9 +15,7 @@ def _columns(lengths: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
 
 
 @given(_LENGTHS, st.integers(1, 200), st.integers(1, 9), st.integers(0, 3), st.integers(1, 5))
-def test_every_example_comes_once_within_the_budget(
-    lengths: list[tuple[int, int]], max_tokens: int, max_sentences: int, epoch: int, together: int
-) -> None:
+def test_every_example_comes_once_within_the_budget(lengths, max_tokens, max_sentences, epoch, together):
     source, target = _columns(lengths)
     options: Any = {"max_sentences": max_sentences, "seed": 1, "epoch": epoch, "together": together}
     roomy = batch_order(source, target, max_tokens=10**6, **options)

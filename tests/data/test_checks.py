@@ -17,7 +17,7 @@ from mt.data.corpus import Corpus
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import ImageConfig
 from mt.data.tokenizer import TokenizerConfig
-from mt.errors import UserError
+from tests.refusals.sentences import refusal_of
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +36,11 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     pieces = TokenizerConfig(model_type="char", vocab_size=60)
     given: dict[str, Any] = {"folder": str(folder), "tokenizer": pieces, "workers": 1}
     names = {"train": "pictures", "dev": "pictures", "test": "pictures"}
-    configs = {
-        "text": DatasetConfig.model_validate(given | {"source": "en", "target": "de", "links": str(folder / "links")}),
-        "pictures": DatasetConfig.model_validate(
-            given | {"source": "path", "target": "caption", "splits": names, "field": ImageConfig(size=16)}
-        ),
-    }
-    return {name: prepare(config, folder / name, progress=False) for name, config in configs.items()}
+    text = {"source": "en", "target": "de", "links": str(folder / "links")}
+    pictures = {"source": "path", "target": "caption", "splits": names, "field": ImageConfig(size=16)}
+    configs = {"text": given | text, "pictures": given | pictures}
+    made = {name: DatasetConfig.model_validate(config) for name, config in configs.items()}
+    return {name: prepare(config, folder / name, progress=False) for name, config in made.items()}
 
 
 Changed = Callable[[pa.Table], pa.Table]
@@ -109,10 +107,9 @@ def signed(folder: Path) -> None:
 
 def refusal(folder: Path) -> str:
     signed(folder)
-    with pytest.raises(UserError) as error:
-        Corpus.open(folder).split("train")
-    assert str(error.value).startswith(f"{folder} is damaged (") and "\n" not in str(error.value)
-    return str(error.value)
+    sentence = refusal_of(lambda: Corpus.open(folder).split("train"))
+    assert sentence.startswith(f"{folder} is damaged (") and "\n" not in sentence
+    return sentence
 
 
 OFFSETS = {"negative": -5, "beyond the data": 1 << 30, "backwards": 1, "inside of a letter": 0}
@@ -122,9 +119,7 @@ OFFSETS = {"negative": -5, "beyond the data": 1 << 30, "backwards": 1, "inside o
 @pytest.mark.parametrize("name", ["target_ids", "piece_links", "target", "references"])
 def test_offsets_are_checked(name: str, where: str, copy: Path) -> None:
     path = copy / "train" / "data-00000.arrow"
-    table = with_column("target", lambda it: pa.array(["é" * number for number in range(3, 3 + len(it))]))(
-        read_table(path)
-    )
+    table = with_column("target", lambda it: pa.array(["é" * n for n in range(3, 3 + len(it))]))(read_table(path))
     written(path, table)
     offsets = np.frombuffer(table[name].combine_chunks().buffers()[1], np.int32)[: len(table) + 1]
     changed = offsets.copy()

@@ -1,6 +1,5 @@
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from mt.data.corpus import Corpus, Example
 from mt.data.split import Split
 from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers
 from mt.errors import UserError
+from tests.refusals.sentences import require_refusal
 
 EXAMPLES: dict[str, list[Example]] = {
     "train": [Example("a house", "ein Haus", "0-0 1-1"), Example("old", "alt"), Example("a  dog\u2028!", "ein Hund !")],
@@ -122,12 +122,9 @@ def test_another_tokenizer_is_refused(folder: Path) -> None:
         (lambda path: path.write_bytes(path.read_bytes() + b"x"), r"dev/data\.arrow has \d+ bytes, not \d+"),
     ],
 )
-def test_a_file_that_is_missing_or_of_another_size_is_refused(
-    folder: Path, change: Callable[[Path], object], fact: str
-) -> None:
+def test_a_file_that_is_missing_or_of_another_size_is_refused(folder, change, fact):
     change(folder / "dev" / "data.arrow")
-    with pytest.raises(UserError, match=rf"small is damaged \({fact}\): delete it and make it again"):
-        Corpus.open(folder)
+    require_refusal(lambda: Corpus.open(folder), rf"small is damaged \({fact}\): delete it and make it again")
 
 
 @pytest.mark.parametrize("split", corpus.SPLITS)
@@ -140,9 +137,7 @@ def test_a_flipped_bit_anywhere_is_refused_before_the_split_is_read(folder: Path
             path.write_bytes(flipped)
             opened = Corpus.open(folder)
             name = f"{split}/{path.name}"
-            with pytest.raises(
-                UserError, match=rf"small is damaged \({re.escape(name)} has changed since it was written\): delete it"
-            ):
+            with pytest.raises(UserError, match=rf"small is damaged \({re.escape(name)} has changed .*\): delete it"):
                 opened.split(split)
             others = {*corpus.SPLITS} - {split}
             assert all(len(opened.split(other)) for other in others)

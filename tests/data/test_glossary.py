@@ -10,6 +10,7 @@ import pytest
 from mt.data.glossary import Glossary, glossaries_of, read_glossary
 from mt.data.words import term_words, words
 from mt.errors import UserError
+from tests.refusals.sentences import require_refusal
 
 
 def found(glossary: Glossary, text: str) -> list[tuple[str, tuple[str, ...]]]:
@@ -41,12 +42,8 @@ def test_equals_a_search_of_every_span_and_is_certain_as_soon_as_no_longer_term_
     expected, place = [], 0
     while place < len(text):
         # As it is written before small letters.
-        spans = [
-            (place, stop, source)
-            for stop in range(place + 1, len(text) + 1)
-            for source in (" ".join(text[place:stop]).lower(), " ".join(text[place:stop]))
-            if source in sources
-        ]
+        parts = [(stop, " ".join(text[place:stop])) for stop in range(place + 1, len(text) + 1)]
+        spans = [(place, stop, one) for stop, part in parts for one in (part.lower(), part) if one in sources]
         expected += spans[-1:]
         place = spans[-1][1] if spans else place + 1
     assert [(term.begin, term.end, term.entry.source) for term in terms] == expected and end == len(text)
@@ -61,11 +58,7 @@ def test_a_line_of_json_is_the_glossary_of_its_text(tmp_path: Path):
     path = tmp_path / "terms.jsonl"
     path.write_text('{"space": "Raum"}\n\n{"space": ["Space", "Spaces"]}\n')
     of_texts = glossaries_of(path, 3)
-    assert [found(one, "a space") for one in of_texts] == [
-        [("space", ("Raum",))],
-        [],
-        [("space", ("Space", "Spaces"))],
-    ]
+    assert [found(one, "a space") for one in of_texts] == [[("space", ("Raum",))], [], [("space", ("Space", "Spaces"))]]
     assert [found(one, "a space") for one in glossaries_of([{"space": "x"}, None], 2)] == [[("space", ("x",))], []]
     with pytest.raises(UserError, match=re.escape("a glossary for each of 2 texts is a list with as many entries")):
         glossaries_of(path, 2)
@@ -86,8 +79,7 @@ def test_a_line_of_json_is_the_glossary_of_its_text(tmp_path: Path):
 )
 def test_a_line_of_another_form_is_named(name: str, text: str, sentence: str, tmp_path: Path):
     (tmp_path / name).write_text(text)
-    with pytest.raises(UserError, match=re.escape(sentence)):
-        read_glossary(tmp_path / name)
+    require_refusal(lambda: read_glossary(tmp_path / name), re.escape(sentence))
 
 
 @pytest.mark.parametrize(

@@ -28,10 +28,8 @@ def sized(kind: str) -> TokenizerConfig:
 def tokenizers(foreign: Foreign) -> dict[str, Tokenizer]:
     texts = ["ein Haus abc nein ja <sep> ▅", *MARKS] * 9
     theirs = {"vocab_size": 400, "user_defined_symbols": ["<sep>", "<pad>", "</s>x"]}
-    return {
-        **{kind: train(sized(kind), MARKS * 3) for kind in KINDS},
-        **{name: foreign(texts, **theirs, **options)[0] for name, options in FURTHER.items()},
-    }
+    ours = {kind: train(sized(kind), MARKS * 3) for kind in KINDS}
+    return ours | {name: foreign(texts, **theirs, **options)[0] for name, options in FURTHER.items()}
 
 
 @combined(text=MARKS, kind=KINDS)
@@ -43,9 +41,7 @@ def test_marks_of_tokenizers_survive(kind: str, text: str, tokenizers: dict[str,
 
 
 @combined(text=["▁ein ▁Haus", "a▁ ▁", "a▁b <sep>", "<sep>▁"], name=FURTHER)
-def test_the_mark_of_a_blank_survives_a_model_of_somebody_else(
-    name: str, text: str, tokenizers: dict[str, Tokenizer]
-) -> None:
+def test_the_mark_of_a_blank_survives_a_model_of_somebody_else(name, text, tokenizers):
     [ids] = tokenizers[name].encode([text])
     assert tokenizers[name].decode(ids) == text
 

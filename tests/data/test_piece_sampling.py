@@ -60,9 +60,7 @@ def foreign(tokenizer: Tokenizer, *, suffixes: bool = False) -> Tokenizer:
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 @pytest.mark.parametrize("changed", ["as it is", "foreign"])
-def test_without_chance_pieces_are_those_of_sentencepiece(
-    kind: str, changed: str, tokenizers: dict[str, Tokenizer]
-) -> None:
+def test_without_chance_pieces_are_those_of_sentencepiece(kind, changed, tokenizers):
     tokenizer = tokenizers[kind]
     lines = [*texts(), "xжx 12 жж ⁇ ▁ 鳥a", "<of>the<of> a<of>", ""]
     if changed == "foreign":
@@ -130,9 +128,7 @@ def segmentations(word: str, scores: dict[str, float]) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
-def test_unigram_sampling_has_the_probabilities_of_all_segmentations(
-    alpha: float, tokenizers: dict[str, Tokenizer]
-) -> None:
+def test_unigram_sampling_has_the_probabilities_of_all_segmentations(alpha, tokenizers):
     tokenizer = tokenizers["unigram"]
     proto = sentencepiece_model_pb2.ModelProto.FromString(tokenizer.model)
     scores = {piece.piece: piece.score for piece in proto.pieces if piece.type == 1}

@@ -97,10 +97,9 @@ def test_a_placeholder_is_one_symbol_and_comes_back(model_type: str) -> None:
 
 
 def test_symbols_are_there_from_the_beginning() -> None:
-    plain, symbols = (
-        Tokenizers.train(TokenizerConfig(vocab_size=60, placeholders=n), [(text, text) for text in TEXTS]).target
-        for n in (0, 8)
-    )
+    pairs = [(text, text) for text in TEXTS]
+    configs = [TokenizerConfig(vocab_size=60, placeholders=n) for n in (0, 8)]
+    plain, symbols = (Tokenizers.train(config, pairs).target for config in configs)
     assert (plain.placeholders, symbols.placeholders) == (0, 8)
     assert len(plain.encode(["{ $url }"])[0]) > len(symbols.encode(["{ $url }"])[0]) == 3
 

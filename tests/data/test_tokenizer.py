@@ -7,6 +7,7 @@ import pytest
 from mt.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, TokenizerConfig, Tokenizers, train, units
 from mt.errors import UserError
 from tests.data.conftest import Foreign
+from tests.refusals.sentences import require_refusal
 
 ENGLISH = ["The small house is old, isn't it?", "Two T-shirts (blue) cost 12.50 euros!", "We see the old houses."]
 GERMAN = ["Das kleine Haus ist alt, oder?", "Zwei T-Shirts „blau“ kosten 12,50 Euro!", "Wir sehen größere Häuser …"]
@@ -93,8 +94,7 @@ def test_a_size_is_the_most(kind: str, texts: list[str]) -> None:
 
 
 def test_no_text_is_refused() -> None:
-    with pytest.raises(UserError, match="SentencePiece learnt no vocabulary"):
-        train(TokenizerConfig(), [])
+    require_refusal(lambda: train(TokenizerConfig(), []), "SentencePiece learnt no vocabulary")
 
 
 def test_a_broken_file_is_named(tmp_path: Path, tokenizers: dict[str, Tokenizer]) -> None:
@@ -105,14 +105,8 @@ def test_a_broken_file_is_named(tmp_path: Path, tokenizers: dict[str, Tokenizer]
 
 
 def test_the_sides_may_differ() -> None:
-    config = TokenizerConfig.model_validate(
-        {
-            "vocab_size": 60,
-            "joint": False,
-            "source": {"model_type": "char", "lowercase": True},
-            "target": {"vocab_size": 80},
-        }
-    )
+    sides = {"source": {"model_type": "char", "lowercase": True}, "target": {"vocab_size": 80}}
+    config = TokenizerConfig.model_validate({"vocab_size": 60, "joint": False, **sides})
     made = Tokenizers.train(config, list(zip(ENGLISH, GERMAN, strict=True)))
     assert (made.source.of_characters, made.target.of_characters, len(made.target)) == (True, False, 80)
     assert made.source.decode(made.source.encode([ENGLISH[1]])[0]) == ENGLISH[1].lower()
@@ -122,10 +116,7 @@ def test_the_sides_may_differ() -> None:
 @pytest.mark.parametrize(
     ("options", "facts"),
     [
-        (
-            {"source": {"model_type": "char"}},
-            "source and .target make the sides differ.*joint=false",
-        ),
+        ({"source": {"model_type": "char"}}, "source and .target make the sides differ.*joint=false"),
         ({"model_file": "x.model", "lowercase": True}, "the source's tokenizer has a model_file.*lowercase=false"),
         ({"model_file": "x.model", "placeholders": 4}, "has a model_file, whose pieces are what they are: leave out"),
         ({"user_symbols": ("a b",)}, "user_symbols has 'a b', and a symbol is composed"),
@@ -133,8 +124,7 @@ def test_the_sides_may_differ() -> None:
     ],
 )
 def test_options_that_do_not_fit_are_refused(options: dict, facts: str) -> None:
-    with pytest.raises(UserError, match=facts):
-        TokenizerConfig.model_validate(options)
+    require_refusal(lambda: TokenizerConfig.model_validate(options), facts)
 
 
 @pytest.mark.parametrize("byte_fallback", [False, True])

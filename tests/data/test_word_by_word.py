@@ -26,16 +26,12 @@ def tokenizers(foreign: Foreign) -> dict[str, Tokenizer]:
     pairs = list(zip(ENGLISH, GERMAN, strict=True))
     sides = {"joint": False, "vocab_size": 60, "source": {"model_type": "char", "lowercase": True}}
     source, target = Tokenizers.train(TokenizerConfig.model_validate(sides), pairs)
-    return {
-        **{kind: train(TokenizerConfig(model_type=kind, vocab_size=SIZES[kind]), TEXTS) for kind in KINDS},
-        **{
-            f"{kind}, lower case": train(TokenizerConfig(model_type=kind, vocab_size=120, lowercase=True), GERMAN)
-            for kind in ("unigram", "word")
-        },
-        "a source": source,
-        "a target": target,
-        **{name: foreign(TEXTS * 9, **{"vocab_size": 160, **options})[0] for name, options in THEIRS.items()},
-    }
+    made = {kind: train(TokenizerConfig(model_type=kind, vocab_size=SIZES[kind]), TEXTS) for kind in KINDS}
+    for kind in ("unigram", "word"):
+        lower = TokenizerConfig(model_type=kind, vocab_size=120, lowercase=True)
+        made[f"{kind}, lower case"] = train(lower, GERMAN)
+    made |= {name: foreign(TEXTS * 9, **{"vocab_size": 160, **options})[0] for name, options in THEIRS.items()}
+    return made | {"a source": source, "a target": target}
 
 
 ODD = " \t\n\u00a0\u2003\u3000\u200b\u00a8\u2017\ufb01\u0308▁￭\0\x1f\x85İ"

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from mt import markup
@@ -29,9 +31,8 @@ def test_attributes_that_people_read_are_texts(document: str, read: list[str] | 
     expected = ["Your name", "Name", "Send it"] if read is None else read
     assert [text.strip() for text in texts(document)] == [text.strip() for text in expected]
     same = "".join(map(_written, html.read_attributes(document, Kept(), ("fr", "de"))))
-    assert same.replace('aria-label="Name"', "aria-label=Name").replace('title="a">', "title=a>") == document.replace(
-        'title="a">', "title=a>"
-    )
+    # Quotation marks may be new, and nothing else.
+    assert re.sub("[\"']", "", same) == re.sub("[\"']", "", document)
 
 
 def _written(piece: str | Segment) -> str:

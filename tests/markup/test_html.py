@@ -9,45 +9,30 @@ from hypothesis import given as cases, strategies as st
 
 from mt import markup
 from mt.data.placeholders import FIRST
-from mt.errors import UserError
 from mt.markup.blocks import Kept
 from mt.markup.segments import Segment
 from mt.markup.words import Linked
 from tests.marks import examples, exhaustive
 from tests.markup.linked import Translate, given, identity, reverse, translated
+from tests.refusals.sentences import require_refusal
 
 PLACED = [
     # A pair goes around the words that its words link to.
     ("Click <b>the button</b> now", "Klick jetzt den Knopf", "0-0 1-2 2-3 3-1", "Klick jetzt <b>den Knopf</b>"),
     # What is written twice in one language keeps together; attributes stay.
-    (
-        'I <a href="u?a=1&amp;b" CLASS=x>get up</a> early',
-        "ich stehe früh auf",
-        "0-0 1-1 2-3 3-2",
-        'ich <a href="u?a=1&amp;b" CLASS=x>stehe früh auf</a>',
-    ),
+    ('<a b="c&amp;d" E=x>get up</a> now', "steh nun auf", "0-0 1-2 2-1", '<a b="c&amp;d" E=x>steh nun auf</a>'),
     # What may be split is.
-    (
-        "I <em>get up</em> very early",
-        "ich stehe sehr früh auf",
-        "0-0 1-1 2-4 3-2 4-3",
-        "ich <em>stehe</em> sehr früh <em>auf</em>",
-    ),
+    ("I <em>get up</em> so now", "ich steh so nun auf", "0-0 1-1 2-4 3-2 4-3", "ich <em>steh</em> so nun <em>auf</em>"),
     # But an id stands once.
-    (
-        "I <em id=x>get up</em> very early",
-        "ich stehe sehr früh auf",
-        "0-0 1-1 2-4 3-2 4-3",
-        "ich <em id=x>stehe</em> sehr früh auf",
-    ),
+    ("I <b id=x>get up</b> so now", "ich steh so nun auf", "0-0 1-1 2-4 3-2 4-3", "ich <b id=x>steh</b> so nun auf"),
     # A word that stands twice goes where its links say.
     ("one <b>one</b> two", "one one two", "0-1 1-0 2-2", "<b>one</b> one two"),
     # A pair around code alone is one tag with it.
     (
-        "Run <b><code>ls</code></b> the list now .",
-        "Führe jetzt die Liste aus .",
-        "0-0 0-4 1-2 2-3 3-1 4-5",
-        "Führe <b><code>ls</code></b> jetzt die Liste aus .",
+        "Run <b><code>l</code></b> now .",
+        "Führ jetzt aus .",
+        "0-0 0-2 1-1 2-3",
+        "Führ <b><code>l</code></b> jetzt aus .",
     ),
     # A sign does not become a tag by what follows it.
     ("a < b", "a <b", "0-0 1-1 2-1", "a &lt;b"),
@@ -61,37 +46,22 @@ PLACED = [
     # What is joined to a mark is not joined to a word in its place.
     ("Edit post #%id%", "Eintrag Nr bearbeiten", "0-2 1-0 2-1", "Eintrag Nr bearbeiten %id%"),
     # PHP ends where it ends.
-    (
-        "two <?php if ($a > 1) echo '<b>x</b>'; ?> dogs",
-        "zwei Hunde",
-        "0-0 1-1",
-        "zwei <?php if ($a > 1) echo '<b>x</b>'; ?> Hunde",
-    ),
+    ("two <?php $a > '<b>x</b>'; ?> dogs", "zwei Hunde", "0-0 1-1", "zwei <?php $a > '<b>x</b>'; ?> Hunde"),
     # Punctuation follows the source.
     ("<b>Stop</b>.", "Halt .", "0-0 0-1", "<b>Halt</b> ."),
     ("<b>Stop!</b> now", "Halt ! jetzt", "0-0 1-2", "<b>Halt !</b> jetzt"),
     # Code, and what says so, is left, and stands at its place.
+    ("Run <code>ls <b></code> now .", "Führe jetzt aus .", "0-0 0-2 1-1 2-3", "Führe <code>ls <b></code> jetzt aus ."),
     (
-        "Run <code>ls -l <b></code> now .",
-        "Führe jetzt aus .",
-        "0-0 0-2 1-1 2-3",
-        "Führe <code>ls -l <b></code> jetzt aus .",
-    ),
-    (
-        'Ask <span translate="no">Big <i>Co</i></span>, please',
-        "Fragen Sie , bitte",
-        "0-0 1-2 2-3",
-        'Fragen Sie <span translate="no">Big <i>Co</i></span>, bitte',
+        'See <b translate="no">A <i>B</i></b>, do',
+        "Sieh , ja",
+        "0-0 1-1 2-2",
+        'Sieh <b translate="no">A <i>B</i></b>, ja',
     ),
     # So is an element with a name of our own.
     ("<word>a b</word> c", "C B A", "0-2 1-1 2-0", "C <word>B A</word>"),
     # Blanks and entities stay as they are written.
-    (
-        "  <p>a&nbsp;b &amp; c &lt; d</p>\n",
-        "A B & C < D",
-        "0-0 1-1 2-2 3-3 4-4 5-5",
-        "  <p>A&nbsp;B &amp; C &lt; D</p>\n",
-    ),
+    ("  <p>a&nbsp;b &amp; c &lt;</p>\n", "A B & C <", "0-0 1-1 2-2 3-3 4-4", "  <p>A&nbsp;B &amp; C &lt;</p>\n"),
     # In a word that is the same, or is part of a compound, tags stand where they stood.
     ("H<sub>2</sub>O now", "jetzt H2O", "0-1 1-0", "jetzt H<sub>2</sub>O"),
     ("see H<sub>2</sub>O now", "sieh H2O-Werte", "0-0 1-1", "sieh H<sub>2</sub>O-Werte"),
@@ -128,8 +98,7 @@ def test_tags_go_where_links_say(source: str, target: str, links: str, expected:
 
 
 def test_an_unknown_format_is_refused() -> None:
-    with pytest.raises(UserError, match="format=htm is an invalid choice: did you mean html"):
-        markup.read("x", "htm")
+    require_refusal(lambda: markup.read("x", "htm"), "format=htm is an invalid choice: did you mean html")
 
 
 # Any tags, and any links.
@@ -202,9 +171,8 @@ def test_any_nesting_over_any_links_is_well_formed_and_complete(case: Case) -> N
     result = translated(source, lambda text: Linked(" ".join(words), links), symbols=symbols)
     assert balanced(result)
     before, after = Counter(TAG.findall(source)), Counter(TAG.findall(result))
-    assert {tag: n for tag, n in after.items() if tag not in SPLIT} == {
-        tag: n for tag, n in before.items() if tag not in SPLIT
-    }
+    whole, same = ({tag: n for tag, n in tags.items() if tag not in SPLIT} for tags in (before, after))
+    assert same == whole
     assert all(after[tag] >= before[tag] for tag in SPLIT)
     assert (after["<b>"], after["<i>"]) == (after["</b>"], after["</i>"])
     assert result.count("{x}") == source.count("{x}")

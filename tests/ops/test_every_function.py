@@ -12,12 +12,7 @@ from mt.ops.adaptive_chunkwise import adaptive_chunkwise_attention
 from mt.ops.chunkwise import chunkwise_attention
 from mt.ops.expected import expected_alignment
 from mt.ops.infinite_lookback import infinite_lookback_attention
-from mt.ops.losses import (
-    coverage_loss,
-    differentiable_average_lagging,
-    doubly_stochastic_loss,
-    quantity_loss,
-)
+from mt.ops.losses import coverage_loss, differentiable_average_lagging, doubly_stochastic_loss, quantity_loss
 from mt.ops.scan import linear_scan
 
 Function = Callable[..., Tensor]

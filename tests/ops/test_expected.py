@@ -59,9 +59,7 @@ def starts(kind: str, batch: int, positions: int, seed: int) -> Tensor:
     seed=st.integers(0, 2**31),
 )
 @settings(max_examples=40, deadline=None)
-def test_equals_the_recurrence(
-    probabilities, assert_agree, kind: str, start: str, batch, steps, positions, padded, seed
-):
+def test_equals_the_recurrence(probabilities, assert_agree, kind, start, batch, steps, positions, padded, seed):
     p = pad(probabilities(kind, (batch, steps, positions), seed), (0, padded))
     first = pad(starts(start, batch, positions, seed), (0, padded))
     assert_agree(expected_alignment, oracle.expected_alignment, (p, first), seed)

@@ -57,9 +57,7 @@ every_one = pytest.mark.parametrize("name", FUNCTIONS)
     seed=st.integers(0, 2**31),
 )
 @settings(max_examples=40, deadline=None)
-def test_equals_the_equation(
-    probabilities, energies, assert_agree, name, kind: str, size: float, positions: int, padded: int, fill: float, seed
-):
+def test_equals_the_equation(probabilities, energies, assert_agree, name, kind, size, positions, padded, fill, seed):
     """Behind the source, too, where nothing stops."""
     shape = (2, 3, positions)
     parts = [pad(x, (0, padded)) for x in FUNCTIONS[name].arguments(probabilities, kind, shape, seed)]

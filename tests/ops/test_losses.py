@@ -44,9 +44,7 @@ def equations(
 
 def test_it_is_the_equation(assert_agree):
     assert_agree(
-        lambda given: coverage_loss(given, SOURCE, TARGET),
-        lambda given: equations(given, SOURCE, TARGET),
-        [weights()],
+        lambda given: coverage_loss(given, SOURCE, TARGET), lambda given: equations(given, SOURCE, TARGET), [weights()]
     )
 
 

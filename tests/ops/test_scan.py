@@ -23,9 +23,7 @@ KINDS = ("any", "extremes", "zeros and ones", "ones", "zeros", "sharp")
     seed=st.integers(0, 2**31),
 )
 @settings(max_examples=40, deadline=None)
-def test_equals_the_recurrence(
-    probabilities, energies, assert_agree, kind: str, reverse: bool, steps: int, hidden: int, seed: int
-):
+def test_equals_the_recurrence(probabilities, energies, assert_agree, kind, reverse, steps, hidden, seed):
     decay = probabilities(kind, (2, steps, hidden), seed)
     inputs = energies(1.0, (2, steps, hidden), seed) * (1 - decay)
     start = energies(1.0, (2, hidden), seed + 1)

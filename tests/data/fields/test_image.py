@@ -1,5 +1,4 @@
 import struct
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ import torch
 
 from mt.data.fields import ImageConfig, ImageField, SourceError
 from mt.errors import UserError
+from tests.refusals.sentences import require_refusal
 
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `images`")
 ImageFile = pytest.importorskip("PIL.ImageFile")
@@ -78,9 +78,7 @@ def bmp_of(side: int) -> bytes:
         ("bomb.bmp", lambda path: path.write_bytes(bmp_of(60_000))),
     ],
 )
-def test_what_would_take_the_memory_is_not_decoded(
-    field: ImageField, tmp_path: Path, name: str, saved: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_would_take_the_memory_is_not_decoded(field, tmp_path, name, saved, monkeypatch):
     saved(tmp_path / name)
     monkeypatch.setattr(ImageFile.ImageFile, "load", lambda *_: pytest.fail("it is decoded"))
     most = "more than the 36 million that are read: make it smaller|too many pixels"
@@ -163,16 +161,13 @@ def test_places_count_by_patches_and_are_named_by_row_and_column(field: ImageFie
 
 
 def test_a_size_without_whole_patches_is_refused() -> None:
-    with pytest.raises(UserError, match=r"dataset.field.size=100 is no multiple of 16: choose 112"):
-        ImageConfig(size=100)
+    require_refusal(lambda: ImageConfig(size=100), r"dataset.field.size=100 is no multiple of 16: choose 112")
 
 
 def test_without_the_library_one_sentence_names_the_extra(field: ImageField, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "PIL.Image", None)
     monkeypatch.setitem(__import__("sys").modules, "PIL", None)
-    with pytest.raises(
-        UserError, match=r"^pictures are read by Pillow, which is not installed: pip install 'attentive-mt\[images\]'$"
-    ):
+    with pytest.raises(UserError, match=r"^pictures are read by Pillow, which is not installed: .*\[images\]'$"):
         field.encode(["any.png"], None)
 
 
@@ -192,9 +187,7 @@ def test_floating_point_grey_is_between_black_and_white(field: ImageField, tmp_p
         (np.array([[-5, 2**30]], np.int32), "has grey of 32 bits, from -5 to 1,073,741,824"),
     ],
 )
-def test_grey_without_a_known_white_is_refused(
-    field: ImageField, tmp_path: Path, pixels: np.ndarray, sentence: str
-) -> None:
+def test_grey_without_a_known_white_is_refused(field, tmp_path, pixels, sentence):
     Image.fromarray(pixels).save(tmp_path / "grey.tif")
     with pytest.raises(SourceError, match=rf"grey\.tif {sentence}.*"):
         field.encode([tmp_path / "grey.tif"], None)
