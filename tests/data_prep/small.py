@@ -14,7 +14,7 @@ from data_prep import ingest
 from data_prep.prepare import prepare
 from mt.data.corpus import Corpus
 from mt.data.dataset import DatasetConfig
-from mt.errors import UserError
+from tests.refusals.sentences import refusal_of
 
 RATE = 8000
 """Of sounds, in Hz."""
@@ -70,6 +70,4 @@ def prepared(config: DatasetConfig, root: Path) -> Corpus:
 
 
 def refusal(config: DatasetConfig, root: Path) -> str:
-    with pytest.raises(UserError) as refused:
-        prepared(config, root)
-    return str(refused.value)
+    return refusal_of(lambda: prepared(config, root))

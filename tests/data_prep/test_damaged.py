@@ -21,6 +21,7 @@ from data_prep.cuts import key_of
 from data_prep.get import get
 from mt.errors import UserError
 from tests.data_prep.small import offer as offered
+from tests.refusals.sentences import require_refusal
 
 PAIRS = [("Go.", "Geh."), ("Hi.", "Hallo."), ("Run!", "Lauf!"), ("Who?", "Wer?")]
 TEXT = "".join(f"{source}\t{target}\n" for source, target in PAIRS).encode()
@@ -145,11 +146,7 @@ BAD: dict[str, dict[str, bytes]] = {
         "NUL": gzip.compress(b"a\0b\n"),
         "carriage returns": gzip.compress(b"a\rb\r"),
     },
-    "columns": {
-        "a page": PAGE,
-        "two columns": b"a\tb\nc\td\n",
-        "one line short": b"a\tb\t0-0\nc\n",
-    },
+    "columns": {"a page": PAGE, "two columns": b"a\tb\nc\td\n", "one line short": b"a\tb\t0-0\nc\n"},
 }
 
 
@@ -206,6 +203,5 @@ def test_two_at_once_make_one_folder(offer: Callable[..., None], tmp_path: Path,
     file, content = GOOD["texts"]
     (tmp_path / file).write_bytes(content)
     offer("texts", file, {})
-    with pytest.raises(UserError, match="was made by another mt get meanwhile"):
-        get("tatoeba", tmp_path / "new", tmp_path.as_uri())
+    require_refusal(lambda: get("tatoeba", tmp_path / "new", tmp_path.as_uri()), "was made by another mt get meanwhile")
     assert {path.name for path in tmp_path.iterdir()} == {file, "keys", "new"}

@@ -33,12 +33,7 @@ for key, step in (("-f", 1), ("-r", 2)):
 
 
 def config(folder: Path, **options: Any) -> DatasetConfig:
-    pairs = [
-        ("Go on, now.", "Weiter, jetzt."),
-        ("", "Nichts"),
-        ("one two", "eins zwei"),
-        ("Go on, now.", "Weiter!"),
-    ] * 8
+    pairs = [("Go on, now.", "Weiter, jetzt."), ("", "Nichts"), ("one two", "eins zwei"), ("Go on, now.", "Los!")] * 8
     for split in ("train", "dev", "test"):
         some = pairs if split == "train" else pairs[:1]
         (folder / f"{split}.en").write_text("".join(f"{pair[0]}\n" for pair in some))
@@ -66,12 +61,8 @@ def links(folder: Path) -> list[tuple[tuple[str, str], str]]:
 def test_links_of_words_come_into_the_corpus(program: Path, tmp_path: Path) -> None:
     with small_shards(100, 7):
         made = prepare(config(tmp_path), tmp_path / "corpora", progress=False)
-    expected = {
-        ("Go on, now.", "Weiter, jetzt."): "0-0 1-1 2-2 3-3",
-        ("one two", "eins zwei"): "0-0 1-1",
-        ("Go on, now.", "Weiter!"): "0-0 1-1",
-    }
-    assert links(made) == [*expected.items()] * 8
+    pairs = [("Go on, now.", "Weiter, jetzt."), ("one two", "eins zwei"), ("Go on, now.", "Los!")]
+    assert links(made) == [*zip(pairs, ["0-0 1-1 2-2 3-3", "0-0 1-1", "0-0 1-1"], strict=True)] * 8
     split = Corpus.open(made).split("train")
     [first] = split.read([0]).links
     assert first.tolist() == [[0, 0], [1, 1], [2, 2], [3, 3]]

@@ -101,6 +101,5 @@ def test_fingerprints_are_those_of_0_3_0(tmp_path: Path) -> None:
         for side in ("en", "de"):
             (tmp_path / f"{split}.{side}").write_text("a\n")
     config = DatasetConfig(folder=str(tmp_path), source="en", target="de")
-    assert fingerprint(config, open_source(config)) == (
-        "e22e35caed9d5d7b11940ad6385d7d503fbce2e912505d1cafd55f7dc1634ac4"
-    )
+    expected = "e22e35caed9d5d7b11940ad6385d7d503fbce2e912505d1cafd55f7dc1634ac4"
+    assert fingerprint(config, open_source(config)) == expected

@@ -102,9 +102,8 @@ def test_words_are_sampled_and_cut_by_hashes(offer: Callable[..., None], tmp_pat
     by_split = {split: {line.split("\t")[0] for line in part} for split, part in parts.items()}
     taken = set.union(*by_split.values())
     assert sum(map(len, by_split.values())) == len(taken)
-    assert sorted(line for part in parts.values() for line in part) == sorted(
-        line for line in lines if line.split("\t")[0] in taken
-    )
+    expected = sorted(line for line in lines if line.split("\t")[0] in taken)
+    assert sorted(line for part in parts.values() for line in part) == expected
     assert 19_999 <= sum(map(len, parts.values())) <= 20_000
     assert {"w23", "w24", "w66"} <= by_split["deu_dev"] and {"w12", "w79"} <= by_split["deu_test"]
     assert not {"w64", "w68"} & taken

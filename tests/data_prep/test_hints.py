@@ -22,9 +22,7 @@ ODD = [
 ]
 
 
-def printed(
-    capsys: pytest.CaptureFixture, folder: Path, pairs: list[tuple[str, str]], ending: str = "txt", **given: Any
-) -> str:
+def printed(capsys, folder, pairs, ending="txt", **given) -> str:
     texts = {
         "txt": [("en", "".join(f"{one}\n" for one, _ in pairs)), ("de", "".join(f"{other}\n" for _, other in pairs))],
         "csv": [("csv", "en,de\n\n" + "".join(f'"{one}","{other}"\n' for one, other in pairs))],
@@ -52,12 +50,10 @@ def test_lines_are_those_of_the_file(ending: str, file: str, lines: int, tmp_pat
     places = [lines + step * (len(PAIRS) + number) for number in range(len(ODD))]
     dropped, hints = told(capsys, tmp_path, PAIRS + ODD, ending)
     assert dropped == f"dropped as empty, for example {tmp_path / file}, line {places[5]}: '' | 'leer'"
-    assert hints == (
-        f"hints: of the training pairs 1 with a tab (the first: {tmp_path / file}, line {places[0]}), "
-        f"1 with mojibake (the first: {tmp_path / file}, line {places[1]}), "
-        f"1 whose lengths do not fit (the first: {tmp_path / file}, line {places[2]}), "
-        f"2 repeated, which drop_duplicates leaves out (the first: {tmp_path / file}, line {places[3]})"
-    )
+    kinds = ["1 with a tab", "1 with mojibake", "1 whose lengths do not fit"]
+    kinds.append("2 repeated, which drop_duplicates leaves out")
+    firsts = [f"{kind} (the first: {tmp_path / file}, line {at})" for kind, at in zip(kinds, places, strict=False)]
+    assert hints == f"hints: of the training pairs {', '.join(firsts)}"
 
 
 def test_there_is_no_line_where_nothing_is_odd(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -75,9 +71,8 @@ def test_a_model_that_changes_text_is_named(tmp_path: Path, capsys: pytest.Captu
     pairs = [(f"the house has {number} ½ rooms", "the house") for number in range(40)]
     model = tmp_path / "own.model"
     with model.open("wb") as file:  # SentencePiece normalizes by NFKC where nothing else is asked for
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(source for source, _ in pairs), model_writer=file, vocab_size=26, minloglevel=2
-        )
+        options = {"model_writer": file, "vocab_size": 26, "minloglevel": 2}
+        sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(source for source, _ in pairs), **options)
     lines = printed(capsys, tmp_path, pairs, tokenizer={"model_file": str(model)})
     for split in ("dev", "test"):
         assert f"{model} changes 2 of 2 sources of {split}, for example '½', which becomes '1⁄2'" in lines

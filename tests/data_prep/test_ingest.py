@@ -45,17 +45,10 @@ def test_a_source_is_read_once_and_its_corpora_do_not_share_shards(tmp_path: Pat
     with small_shards(characters=1000, pairs=4):
         ingest(source, DatasetConfig(folder="x", source="en", target="de"), tmp_path)
     shards, _ = raw_shards(tmp_path)
-    assert [(raw.number, raw.corpus, raw.start, raw.rows) for raw in shards] == [
-        (0, 0, 0, 4),
-        (1, 0, 4, 4),
-        (2, 0, 8, 2),
-        (3, 1, 10, 4),
-        (4, 1, 14, 4),
-        (5, 1, 18, 2),
-    ]
-    assert [text for raw in shards for text in raw.read()["source"].to_pylist()] == [
-        pair.source for pairs in corpora for pair in pairs
-    ]
+    expected = [(0, 0, 0, 4), (1, 0, 4, 4), (2, 0, 8, 2), (3, 1, 10, 4), (4, 1, 14, 4), (5, 1, 18, 2)]
+    assert [(raw.number, raw.corpus, raw.start, raw.rows) for raw in shards] == expected
+    texts = [text for raw in shards for text in raw.read()["source"].to_pylist()]
+    assert texts == [pair.source for pairs in corpora for pair in pairs]
     assert seen == [[*range(10)], [*range(10)]]
 
 

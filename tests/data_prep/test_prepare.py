@@ -105,9 +105,7 @@ def test_what_cleaning_drops_is_printed(folder: Path, capsys: pytest.CaptureFixt
 
 
 def test_a_corpus_in_which_nothing_is_left_is_refused(folder: Path) -> None:
-    with pytest.raises(
-        UserError, match=r"cleaning dropped all 300 training pairs \(300 longer than 1 words \(max_length\)\)"
-    ):
+    with pytest.raises(UserError, match=r"cleaning dropped all 300 training pairs \(300 longer than 1 words"):
         _prepare(folder, cleaning={"max_length": 1})
 
 
@@ -130,16 +128,10 @@ def test_texts_with_something_unknown_are_counted(folder: Path, capsys: pytest.C
     prepare(_config(folder, tokenizer={"model_type": "char", "joint": False}), folder / "corpora")
     printed = capsys.readouterr().out.splitlines()
     lines = [line.strip() for line in printed if "vocabulary lacks" in line or line.startswith("  ")]
-    assert lines[:4] == [
-        "!!! the vocabulary lacks something of 1 of 1 sources of dev",
-        "!!! the vocabulary lacks something of 1 of 1 targets of dev",
-        "!!! the vocabulary lacks something of 1 of 2 sources of test",
-        "!!! the vocabulary lacks something of 2 of 2 targets of test",
-    ]
-    assert lines[4:] == [
-        "nothing of the training pairs is beyond it: look for misspellings and for phones without "
-        "blanks between them, or add pairs with what is new"
-    ]
+    lacking = ["1 of 1 sources of dev", "1 of 1 targets of dev", "1 of 2 sources of test", "2 of 2 targets of test"]
+    assert lines[:4] == [f"!!! the vocabulary lacks something of {some}" for some in lacking]
+    [last] = lines[4:]
+    assert last.startswith("nothing of the training pairs is beyond it: look for misspellings and for phones without")
     prepare(_config(folder), folder / "corpora")
     assert "  to know more characters raise dataset.tokenizer.vocab_size" in capsys.readouterr().out
     prepare(_config(folder, tokenizer={"model_type": "word", "vocab_size": 10}), folder / "corpora")

@@ -54,9 +54,8 @@ def test_an_hour_is_not_read(folder: Path) -> None:
         file.write(size.to_bytes(4, "little"))
         file.truncate(44 + size)  # a file with a hole, which takes no disk
     added(folder, "long.wav")
-    assert prepared(sound_config(folder), folder).meta["dropped"] == {
-        "longer than 1 seconds (dataset.field.max_seconds)": 1
-    }
+    dropped = prepared(sound_config(folder), folder).meta["dropped"]
+    assert dropped == {"longer than 1 seconds (dataset.field.max_seconds)": 1}
     (folder / "train.tsv").write_text("path\ttext\ngood.wav\tgood\n")
     added(folder, "long.wav", "dev")
     assert refused(folder).startswith("DIR/dev.tsv, line 3: DIR/long.wav has 3,600.0 seconds, more than the 1 of ")

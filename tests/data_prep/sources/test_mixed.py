@@ -36,17 +36,11 @@ def _config(root: Path, **settings) -> DatasetConfig:
 
 def test_train_is_of_all_and_dev_and_test_are_its_own(folder: Path, read) -> None:
     actual = read(_config(folder))
-    assert {split: Counter(one.split()[0] for one, _ in rows) for split, rows in actual.items()} == {
-        "train": {"own": 30, "web": 50, "news": 20},
-        "dev": {"own": 3},
-        "test": {"own": 3},
-    }
+    counts = {split: Counter(one.split()[0] for one, _ in rows) for split, rows in actual.items()}
+    assert counts == {"train": {"own": 30, "web": 50, "news": 20}, "dev": {"own": 3}, "test": {"own": 3}}
     mixed = open_source(_config(folder)).training
-    assert [[one[:2] for one in part.read()] for part in mixed] == [
-        actual["train"][:30],
-        actual["train"][30:80],
-        actual["train"][80:],
-    ]
+    train = actual["train"]
+    assert [[one[:2] for one in part.read()] for part in mixed] == [train[:30], train[30:80], train[80:]]
 
 
 def test_an_epoch_has_each_corpus_by_its_weight(folder: Path) -> None:
@@ -76,9 +70,8 @@ def test_weights_and_places_do_not_make_another_corpus(folder: Path) -> None:
     other = _config(folder)
     moved = folder / "moved"
     (folder / "web").rename(moved)
-    again = other.model_copy(
-        update={"weight": 3.0, "mix": (other.mix[0].model_copy(update={"folder": str(moved)}), other.mix[1])}
-    )
+    web = other.mix[0].model_copy(update={"folder": str(moved)})
+    again = other.model_copy(update={"weight": 3.0, "mix": (web, other.mix[1])})
     assert prepare(again, folder / "corpora", progress=False) == first
     assert prepare(_config(folder, mix=[]), folder / "corpora", progress=False) != first
 

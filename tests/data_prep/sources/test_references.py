@@ -21,22 +21,16 @@ def _config(folder: Path, *references: str, **settings) -> DatasetConfig:
 @pytest.fixture
 def texts(tmp_path: Path) -> Path:
     """Test has two references, dev one; both have lines without any."""
-    lines = {
-        "train.en": "a house\ntwo dogs\n",
-        "train.de": "ein Haus\nzwei Hunde\n",
-        "train.de2": "not read, and of another length\n",
-        "dev.en": "a cat\nold\n",
-        "dev.de": "eine Katze\nalt\n",
-        "dev.de2": "ein Kater\n\n",
-        "test.en": "a bird\nnew\n",
-        "test.de": "ein Vogel\nneu\n",
-        "test.de2": "Vogel\n \n",
-        "test.de3": "ein Vögelchen\nneuer\n",
+    splits = {
+        "train": ("a house\ntwo dogs\n", "ein Haus\nzwei Hunde\n", "not read, and of another length\n"),
+        "dev": ("a cat\nold\n", "eine Katze\nalt\n", "ein Kater\n\n"),
+        "test": ("a bird\nnew\n", "ein Vogel\nneu\n", "Vogel\n \n", "ein Vögelchen\nneuer\n"),
     }
     folder = tmp_path / "texts"
     folder.mkdir()
-    for name, text in lines.items():
-        (folder / name).write_text(text, encoding="utf-8")
+    for split, texts in splits.items():
+        for ending, text in zip(("en", "de", "de2", "de3"), texts, strict=False):
+            (folder / f"{split}.{ending}").write_text(text, encoding="utf-8")
     return folder
 
 
@@ -44,10 +38,7 @@ def test_texts_beside_the_target(texts: Path) -> None:
     source = open_source(_config(texts, "de2", "de3"))
     assert [*source.splits["train"].read()] == [Example("a house", "ein Haus"), Example("two dogs", "zwei Hunde")]
     assert [example.more_references for example in source.splits["dev"].read()] == [("ein Kater",), ("",)]
-    assert [example.more_references for example in source.splits["test"].read()] == [
-        ("Vogel", "ein Vögelchen"),
-        (" ", "neuer"),
-    ]
+    assert [one.more_references for one in source.splits["test"].read()] == [("Vogel", "ein Vögelchen"), (" ", "neuer")]
     assert [len(list(source.splits[split].read())) for split in SPLITS] == [2, 2, 2]
     assert source.splits["test"].sides == (f"{texts}/test.en, line", f"{texts}/test.de, line")
     assert {*source.splits["test"].columns()} == {"en", "de", "de2", "de3"}
@@ -64,9 +55,7 @@ def test_the_corpus_holds_them(texts: Path, tmp_path: Path, capsys: pytest.Captu
 
 
 def test_references_that_are_nowhere_are_named(texts: Path, tmp_path: Path) -> None:
-    with pytest.raises(
-        UserError, match=r"^neither dev nor test has references ref3: .*de, de2, de3, en; set dataset\.references$"
-    ):
+    with pytest.raises(UserError, match=r"^neither dev nor test has references ref3: .*de, de2, de3, en; set dataset"):
         prepare(_config(texts, "de2", "ref3"), tmp_path / "corpora", progress=False)
     assert not (tmp_path / "corpora").exists()
 
@@ -92,17 +81,14 @@ def test_columns(tmp_path: Path, layout: str) -> None:
     pair = {"en": "a bird", "de": "ein Vogel"}
     _write(tmp_path / f"train{ending}", [pair], layout)
     _write(tmp_path / f"dev{ending}", [pair], layout)
-    _write(
-        tmp_path / f"test{ending}", [{"ref2": "c"} | pair | {"ref1": "b"}, {"ref2": ""} | pair | {"ref1": "d"}], layout
-    )
+    rows = [{"ref2": "c"} | pair | {"ref1": "b"}, {"ref2": ""} | pair | {"ref1": "d"}]
+    _write(tmp_path / f"test{ending}", rows, layout)
     source = open_source(_config(tmp_path, "ref1", "ref2"))
     assert [*source.splits["train"].read()] == [Example("a bird", "ein Vogel")]
     [dev] = source.splits["dev"].read()
     assert dev[:2] == ("a bird", "ein Vogel") and not any(dev.more_references)
     assert [example.more_references for example in source.splits["test"].read()] == [("b", "c"), ("d", "")]
-    with pytest.raises(
-        UserError, match=r"has references ref3: did you mean ref2\? .*de, en, ref1, ref2; set dataset\.references"
-    ):
+    with pytest.raises(UserError, match=r"has references ref3: did you mean ref2\? .*de, en, ref1, ref2; set"):
         prepare(_config(tmp_path, "ref1", "ref3"), tmp_path / "corpora", progress=False)
 
 

@@ -18,6 +18,7 @@ from mt.data.tokenizer import EOS
 from mt.errors import UserError
 from mt.training.start import begin
 from mt.training.train import train_and_test
+from tests.refusals.sentences import refusal_of
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
 
@@ -38,19 +39,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def options(folder: Path, **changed: Any) -> dict[str, Any]:
-    return {
-        "name": "sounds",
-        "folder": str(folder),
-        "source": "name",
-        "target": "french",
-        "transcript": "mbosi",
-        "metrics": ["wer"],
-        "splits": {"train": "all", "test": None},
-        "dev_size": 5,
+    columns = {"folder": str(folder), "source": "name", "target": "french", "transcript": "mbosi"}
+    splits = {"splits": {"train": "all", "test": None}, "dev_size": 5}
+    kinds = {
         "field": {"name": "audio", "rate": RATE, "max_seconds": 1.0},
         "tokenizer": {"model_type": "word", "vocab_size": 100},
-        "workers": 1,
-    } | changed
+    }
+    return {"name": "sounds", "metrics": ["wer"], "workers": 1, **columns, **splits, **kinds, **changed}
 
 
 def configured(folder: Path, **changed: Any) -> DatasetConfig:
@@ -58,10 +53,7 @@ def configured(folder: Path, **changed: Any) -> DatasetConfig:
 
 
 def refusal(folder: Path, **changed: Any) -> str:
-    with pytest.raises(UserError) as refused:
-        source = open_source(configured(folder, **changed))
-        len(list(source.splits["train"].read()))
-    return str(refused.value)
+    return refusal_of(lambda: list(open_source(configured(folder, **changed)).splits["train"].read()))
 
 
 def test_a_corpus_has_transcripts_with_a_vocabulary_of_characters(folder: Path, tmp_path: Path) -> None:
@@ -83,19 +75,13 @@ def test_a_corpus_has_transcripts_with_a_vocabulary_of_characters(folder: Path, 
 
 
 def test_dev_is_cut_by_names_alone(folder: Path) -> None:
-    result = [
-        [
-            example.source
-            for example in open_source(configured(folder, target=target, transcript="")).splits["dev"].read()
-        ]
-        for target in ("french", "mbosi")
-    ]
+    sources = [open_source(configured(folder, target=target, transcript="")) for target in ("french", "mbosi")]
+    result = [[example.source for example in source.splits["dev"].read()] for source in sources]
     # Where the text is blank, a sound stays in train.
     assert len(result[0]) == len(result[1]) == 5
     assert {int(name.removesuffix(".wav")) % 4 for name in result[1]} <= {0, 1, 2}
-    assert [name for name in result[0] if int(name.removesuffix(".wav")) % 4 != 3] == [
-        name for name in result[1] if name in result[0]
-    ]
+    spoken = [name for name in result[0] if int(name.removesuffix(".wav")) % 4 != 3]
+    assert spoken == [name for name in result[1] if name in result[0]]
 
 
 def test_what_cannot_be_a_transcript_is_one_sentence(folder: Path) -> None:
