@@ -5,9 +5,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from mt import Translator
 from mt.common.links import weights_between_words
-from mt.data.corpus import Corpus
 from mt.data.split import Split
 from mt.decoding.torch_network import torch_translator
 from mt.evaluation.drawings import drawings, gold_links
@@ -49,9 +47,7 @@ def test_weights_between_words_are_sums_over_the_source_and_means_over_the_targe
 
 
 @pytest.mark.parametrize(("configured", "chosen"), [(False, None), (True, None), (True, False)])
-def test_a_heatmap_has_a_row_for_each_piece_or_word(
-    translator: Translator, corpus: Corpus, configured: bool, chosen: bool | None
-) -> None:
+def test_a_heatmap_has_a_row_for_each_piece_or_word(translator, corpus, configured, chosen):
     training = translator.config.training.model_copy(update={"plots": 2, "plot_words": configured})
     config = translator.config.model_copy(update={"training": training})
     drawing = torch_translator(translator.model, translator.tokenizers, config)

@@ -6,7 +6,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from mt.data.tokenizer import EOS, Tokenizer, TokenizerConfig, train
+from mt.data.tokenizer import Tokenizer, TokenizerConfig, train
 from mt.decoding.delays import written_units
 from mt.decoding.translation import Timing, Translation
 from mt.errors import UserError
@@ -33,13 +33,6 @@ def test_units_are_those_of_the_text_and_tokens_those_of_the_unit(tokenizer: Tok
     assert all(letter.tokens == [letter.last] for letter in letters)
     if tokenizer.of_characters:
         assert all(tokenizer.decode([ids[letter.last]]) == letter.text.strip() for letter in letters)
-
-
-def test_without_an_end_the_last_word_waits_for_the_source(tokenizer: Tokenizer):
-    [ids] = tokenizer.encode(["the tall tower"])
-    *_, last = written_units(tokenizer, ids[:-1], "word")
-    assert (last.text, last.last) == ("tower", None) and last.tokens[-1] == len(ids) - 2
-    assert written_units(tokenizer, [EOS], "word") == written_units(tokenizer, [], "char") == []
 
 
 def test_times_of_a_translation():

@@ -3,7 +3,6 @@
 import json
 import resource
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +12,6 @@ from safetensors.torch import load_file, save_file
 
 import mt
 from mt import checkpoint
-from mt.config import Config
-from mt.data.corpus import Corpus
 from mt.decoding.onnx import load_graphs
 from mt.errors import UserError
 from mt.export.folder import export, files
@@ -22,6 +19,7 @@ from mt.export.graphs import write_graphs
 from mt.models import weights
 from mt.models.seq2seq import Seq2Seq
 from mt.storage import write_json
+from tests.refusals.sentences import refusal_of, require_refusal
 
 LINES = ["two cats see houses", "", "the green birds find streets", "zzz cats"]
 
@@ -54,9 +52,7 @@ def test_float32_translates_and_aligns_as_the_run(trained: Path, exported: dict[
 
 
 @pytest.mark.parametrize(("form", "steps"), [("bfloat16", 2**-7), ("int8", 1 / 127)])
-def test_narrow_weights_are_the_nearest_of_their_form(
-    form: weights.Form, steps: float, trained: Path, exported: dict[str, Path]
-) -> None:
+def test_narrow_weights_are_the_nearest_of_their_form(form, steps, trained, exported):
     own = load_file(checkpoint.locate(trained, "best") / checkpoint.MODEL)
     model, _, _ = checkpoint.load_model(exported[form], "best")
     result = model.state_dict()
@@ -79,9 +75,7 @@ def test_a_row_of_zeros_and_what_was_not_learnt(tmp_path: Path) -> None:
     assert result["a"].tolist() == [[0, 0], [pytest.approx(1, abs=0.01), -2]]
 
 
-def test_it_has_the_licence_of_this_project_or_another(
-    trained: Path, exported: dict[str, Path], tmp_path: Path
-) -> None:
+def test_it_has_the_licence_of_this_project_or_another(trained, exported, tmp_path):
     assert "MIT License" in (exported["int8"] / "LICENSE").read_text()
     (tmp_path / "terms").write_text("For friends.")
     export(trained, tmp_path / "new" / "export", licence=tmp_path / "terms")
@@ -106,8 +100,7 @@ def test_nothing_is_left_of_an_export_that_failed(trained: Path, tmp_path: Path)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))  # bytes of a file, as on a disk that is nearly full
     try:
-        with pytest.raises(UserError, match=r"File too large: free disk space$"):
-            export(trained, tmp_path / "new" / "export")
+        require_refusal(lambda: export(trained, tmp_path / "new" / "export"), r"File too large: free disk space$")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert not list((tmp_path / "new").iterdir())
@@ -124,9 +117,7 @@ def test_numbers_without_their_scale_and_scales_of_another_size(exported: dict[s
         save_file(changed, path)
         meta["sha256"]["model.safetensors"] = checkpoint.sha256(path)
         (folder / "meta.json").write_text(json.dumps(meta))
-        with pytest.raises(UserError) as caught:
-            mt.load(folder, device="cpu")
-        return str(caught.value)
+        return refusal_of(lambda: mt.load(folder, device="cpu"))
 
     assert fault({key: part for key, part in tensors.items() if key != name}).startswith(f"{path} lacks the tensor")
     assert f"{name} has shape [1], expected [" in fault({**tensors, name: torch.ones(1)})
@@ -137,9 +128,7 @@ def test_numbers_without_their_scale_and_scales_of_another_size(exported: dict[s
 
 
 @pytest.mark.slow
-def test_int8_of_a_model_whose_first_state_is_the_same_for_all_sources(
-    configure: Callable[..., Config], corpus: Corpus, tmp_path: Path
-) -> None:
+def test_int8_of_a_model_whose_first_state_is_the_same_for_all_sources(configure, corpus, tmp_path):
     for library in ("onnx", "onnxscript", "onnxruntime"):
         pytest.importorskip(library, reason="the extra onnx is not installed")
     decoder = {"name": "ssru", "hidden_size": 16, "readout_size": 16, "init_hidden": "zeros"}

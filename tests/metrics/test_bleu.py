@@ -7,6 +7,7 @@ from mt.errors import UserError, require_choice
 from mt.metrics import bleu as door
 from mt.metrics.base import Settings
 from mt.metrics.bleu import TOKENIZERS, Bleu, Chrf, Ter, bleu_tokenizer
+from tests.refusals.sentences import require_refusal
 
 EACH = pytest.mark.parametrize(
     ("metric", "theirs"), [(Bleu(), BLEU()), (Chrf(), CHRF()), (Ter(), TER())], ids=["bleu", "chrf", "ter"]
@@ -62,19 +63,14 @@ def test_the_tokenizer_follows_the_target_language(language, expected, installed
 def test_a_missing_package_is_said_once_where_nothing_was_asked_for(monkeypatch):
     monkeypatch.setattr(door, "find_spec", lambda module: None)
     metric = Bleu(Settings(target_language="ja"))
-    assert metric.notice == (
-        "BLEU counts characters (tok:char), since ja-mecab is not installed: run `pip install 'sacrebleu[ja]'` for "
-        "scores that compare with published ones"
-    )
+    remedy = "run `pip install 'sacrebleu[ja]'` for scores that compare with published ones"
+    assert metric.notice == f"BLEU counts characters (tok:char), since ja-mecab is not installed: {remedy}"
     assert "|tok:char|" in metric.score(["犬"], [["犬"]])["bleu"].signature
     assert Bleu(Settings("ja", "char")).notice is None and Bleu(Settings("zh-CN")).notice is None
     assert Bleu(Settings("zh-CN")).tokenizer == "zh"
     assert Bleu(Settings("de")).notice is None
-    with pytest.raises(UserError) as caught:
-        Bleu(Settings("ko", "ko-mecab"))
-    assert str(caught.value) == (
-        "BLEU's tokenizer ko-mecab is not installed: run `pip install 'sacrebleu[ko]'`, or choose char"
-    )
+    sentence = r"^BLEU's tokenizer ko-mecab is not installed: run `pip install 'sacrebleu\[ko\]'`, or choose char$"
+    require_refusal(lambda: Bleu(Settings("ko", "ko-mecab")), sentence)
 
 
 @pytest.mark.parametrize("failure", [OSError("no network"), SystemExit(1), AssertionError()])
@@ -83,9 +79,7 @@ def test_a_tokenizer_that_fails_is_a_sentence(failure, monkeypatch):
         raise failure
 
     monkeypatch.setattr("sacrebleu.metrics.BLEU", fail)
-    with pytest.raises(
-        UserError, match=r"^BLEU's tokenizer flores200 cannot be used \((no network|1|AssertionError)\): "
-    ):
+    with pytest.raises(UserError, match=r"^BLEU.s tokenizer flores200 cannot be used \((no network|1|Assertion)"):
         Bleu(Settings(bleu_tokenizer="flores200"))
 
 
@@ -95,5 +89,4 @@ def test_an_unknown_tokenizer_is_answered_with_the_nearest():
         require_choice("x", name, TOKENIZERS)
     with pytest.raises(UserError, match=r"^--tokenizer=chars is an invalid choice: did you mean char\?.* 13a, char"):
         require_choice("--tokenizer", "chars", TOKENIZERS)
-    with pytest.raises(UserError, match=r"^bleu_tokenizer=chars is an invalid choice"):
-        Bleu(Settings(bleu_tokenizer="chars"))
+    require_refusal(lambda: Bleu(Settings(bleu_tokenizer="chars")), r"^bleu_tokenizer=chars is an invalid choice")

@@ -30,11 +30,8 @@ def corpus() -> tuple[list[str], list[list[str]]]:
 
 
 def ours(captions: list[str], references: list[list[str]]) -> list[float]:
-    result = {
-        name: score.score
-        for m in (CocoBleu(), CocoRouge(), Cider())
-        for name, score in m.score(captions, references).items()
-    }
+    scores = [metric.score(captions, references) for metric in (CocoBleu(), CocoRouge(), Cider())]
+    result = {name: score.score for of_one in scores for name, score in of_one.items()}
     return [result[name] for name in NAMES]
 
 

@@ -1,7 +1,7 @@
 import pytest
 
-from mt.errors import UserError
 from mt.metrics.languages import language, require_language
+from tests.refusals.sentences import refusal_of
 
 
 @pytest.mark.parametrize(
@@ -34,8 +34,6 @@ def test_what_people_call_languages(name, expected) -> None:
     ],
 )
 def test_no_language_is_answered_with_the_nearest(name, hint) -> None:
-    with pytest.raises(UserError) as caught:
-        require_language(name, "--target-language")
-    sentence = str(caught.value)
+    sentence = refusal_of(lambda: require_language(name, "--target-language"))
     assert sentence.startswith("--target-language=") and f" is no language: {hint}give a code of ISO 639, " in sentence
     assert sentence.isprintable()

@@ -63,16 +63,9 @@ def test_what_deletion_keeps_is_counted_where_the_references_delete():
     outputs = ["the old man saw", "a dog", "one two and six", ""]
     result = text_statistics(outputs, SHORT, SOURCES)
     assert result.pop("length_ratio") == pytest.approx(10 / sum(len(text.split()) for text in SHORT))
-    assert result == {
-        "repeated_trigrams": 0.0,
-        "deletions": 50.0,
-        "prefixes": 50.0,
-        "spans": 1.0,
-        "repeated_trigrams_of_references": 0.0,
-        "deletions_of_references": 100.0,
-        "prefixes_of_references": 50.0,
-        "spans_of_references": pytest.approx((2 + 1 + 3 + 1) / 4),
-    }
+    own = {"repeated_trigrams": 0.0, "deletions": 50.0, "prefixes": 50.0, "spans": 1.0}
+    theirs = {"repeated_trigrams": 0.0, "deletions": 100.0, "prefixes": 50.0, "spans": (2 + 1 + 3 + 1) / 4}
+    assert result == pytest.approx(own | {f"{name}_of_references": value for name, value in theirs.items()})
 
 
 def test_what_is_left_may_have_a_capital_and_a_full_stop():

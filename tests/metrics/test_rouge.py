@@ -125,9 +125,7 @@ def test_lead_where_words_have_no_blanks(tokenizer, expected) -> None:
     assert lead.beginning(CHINESE) == expected
     objection = lead.unsuited([CHINESE])
     assert (objection is None) == (expected != CHINESE)
-    assert objection is None or objection.startswith(
-        "--lead takes words between blanks, and most sources have none: choose "
-    )
+    assert objection is None or objection.startswith("--lead takes words between blanks, and most sources have none: ")
 
 
 def test_lead_by_a_tokenizer_keeps_what_is_between_words() -> None:

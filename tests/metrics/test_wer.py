@@ -108,11 +108,9 @@ def timed(units: str, written: list[float] | None, stops: list[list[float]] | No
 
 def test_the_vector_by_hand():
     """`c` of the first is wrong, and `x` was never said."""
-    result = [
-        timed("abx", [260, 500, 700], [[150], [401], [600]]),
-        timed("xbc", [0, 430, 640], [[1], [250, 399], [650]]),
-    ]
-    scores = timing(result, "char")
+    first = timed("abx", [260, 500, 700], [[150], [401], [600]])
+    second = timed("xbc", [0, 430, 640], [[1], [250, 399], [650]])
+    scores = timing([first, second], "char")
     late = [60, 100, 30, -10]
     assert scores["emission_ms"].score == np.median(late) == 45
     assert scores["emission_ms_p95"].score == pytest.approx(np.percentile(late, 95))
