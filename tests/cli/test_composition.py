@@ -18,6 +18,7 @@ from mt.common.options import parse
 from mt.config import Config
 from mt.errors import Preempted, UserError
 from tests.marks import exhaustive
+from tests.refusals.sentences import require_refusal
 
 from .conftest import Call
 
@@ -149,11 +150,8 @@ def test_help_says_what_the_command_does_and_lists_choices_and_options(call: Cal
 
 def test_a_configuration_of_a_folder_can_be_run_again(call: Call, capfd, tmp_path: Path):
     call("attention=mocha", "seed=7", "folder=run")
-    assert {path.name for path in (tmp_path / "run/.hydra").iterdir()} == {
-        "config.yaml",
-        "hydra.yaml",
-        "overrides.yaml",
-    }
+    written = sorted(path.name for path in (tmp_path / "run/.hydra").iterdir())
+    assert written == ["config.yaml", "hydra.yaml", "overrides.yaml"]
     call("--config-path", str(tmp_path / "run/.hydra"), "--config-name", "config", "--cfg", "job", "seed=8")
     again = OmegaConf.create(capfd.readouterr().out)
     assert (again.attention.name, again.seed) == ("mocha", 8)
@@ -213,8 +211,7 @@ def test_a_job_that_fails_does_not_end_the_others(call: Call, capfd):
 
 
 @pytest.mark.parametrize(
-    ("interrupt", "status"),
-    [(Preempted(signal.SIGTERM, "it is saved"), 75), *exhaustive((KeyboardInterrupt(), 130))],
+    ("interrupt", "status"), [(Preempted(signal.SIGTERM, "it is saved"), 75), *exhaustive((KeyboardInterrupt(), 130))]
 )
 def test_an_interrupt_ends_a_sweep_with_its_status(call: Call, interrupt: BaseException, status: int):
     def body(plain: dict[str, Any]) -> None:
@@ -244,13 +241,9 @@ def test_a_command_that_goes_on_by_itself_may_change_what_resuming_may():
     changed = {"training": given["training"] | {"epochs": 99}, "search": {"name": "greedy"}, "device": "cpu"}
     config = parse(given | changed, Config)
     assert continued_config(config, Config(seed=5), Path("run")) == config
-    sentence = (
-        "^run was trained with optimizer.betas=[0.9,0.98], and optimizer.betas=[0.5,0.98] would be another run: leave "
-        "it as it was, or give another folder=$"
-    ).replace("[", r"\[")
+    sentence = r"^run was trained with optimizer.betas=\[0.9,0.98], and optimizer.betas=\[0.5,0.98] would be another"
     other = parse(given | {"optimizer": given["optimizer"] | {"betas": [0.5, 0.98]}}, Config)
-    with pytest.raises(UserError, match=sentence):
-        continued_config(other, Config(seed=5), Path("run"))
+    require_refusal(lambda: continued_config(other, Config(seed=5), Path("run")), sentence)
 
 
 @pytest.mark.parametrize("override", ["attention=mocha", "optimizer.lr=0.1", "seed=2", "dataset.folder=x"])

@@ -39,10 +39,7 @@ def parser() -> Parser:
         (f"run --beam {'9' * 9999}", f"--beam {'9' * 77}... is not possible: give a whole number; see --help"),
         ("run --penalty 1,5", "--penalty 1,5 is not possible: give a number; see --help"),
         ("run --size 10", "--size 10 is not a whole number from 1 to 9; see --help"),
-        (
-            "run --search beem",
-            "--search beem is an invalid choice: did you mean beam? choices: beam, greedy; see --help",
-        ),
+        ("run --search beem", "--search beem is an invalid choice: did you mean beam? choices: beam, greedy; see"),
         ("run --show=1", "--show takes no value, and '1' is one: write --show alone; see --help"),
         ("run --beam 3 --beam=5", "--beam is given more than once: give it once; see --help"),
         ("run --p 3", "unknown option --p: "),

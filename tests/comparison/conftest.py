@@ -40,16 +40,8 @@ def make_run(tmp_path: Path) -> MakeRun:
         alignments = folder / "alignments"
         for part in (best, alignments, folder / "hypotheses"):
             part.mkdir(parents=True)
-        meta = {
-            "update": 1,
-            "metric": "bleu",
-            "best": None,
-            "averaged": None,
-            "corpus": "",
-            "versions": {},
-            "sha256": {},
-        }
-        (best / "meta.json").write_text(json.dumps(meta | {"format": FORMAT}))
+        meta = {"update": 1, "metric": "bleu", "best": None, "averaged": None, "corpus": ""}
+        (best / "meta.json").write_text(json.dumps(meta | {"versions": {}, "sha256": {}, "format": FORMAT}))
         config = parse(options, Config)
         (best / "config.json").write_text(json.dumps(config.model_dump(mode="json")))
         characters = TokenizerConfig(model_type="char", lowercase=config.dataset.tokenizer.lowercase)

@@ -9,6 +9,7 @@ import pytest
 from mt.comparison.runs import choose, differences, find, names, read_curves
 from mt.errors import UserError
 from mt.evaluation.results import read_results
+from tests.refusals.sentences import require_refusal
 
 MONOTONIC = {"attention": {"name": "monotonic"}}
 MOCHA = {"attention": {"name": "mocha"}}
@@ -26,17 +27,14 @@ def test_runs_are_found_at_and_below_folders_once_and_evaluations_are_none(make_
 
 
 def test_names_say_what_tells_runs_apart(make_run) -> None:
-    make = [
-        make_run("a", MONOTONIC),
-        make_run("b", MOCHA | {"training": {"epochs": 2}}),
-        make_run("c", MOCHA | {"training": {"epochs": 8}, "seed": 5}),
-    ]
-    runs = find(make)
+    first = make_run("a", MONOTONIC)
+    others = [{"training": {"epochs": 2}}, {"training": {"epochs": 8}, "seed": 5}]
+    runs = find([first, *(make_run(f"b{n}", MOCHA | other) for n, other in enumerate(others))])
     assert names(runs) == ["monotonic", "mocha training.epochs=2 seed=1", "mocha training.epochs=8 seed=5"]
     assert differences(runs[1:]) == {"training.epochs": ["2", "8"], "seed": ["1", "5"]}
     assert differences(runs)["attention.name"] == ["monotonic", "mocha", "mocha"]
     encoder = {"encoder": {"name": "lstm"}, "decoder": {"name": "bahdanau"}}
-    runs = find([make[0], make_run("d", MOCHA | encoder), make_run("e", MOCHA)])
+    runs = find([first, make_run("d", MOCHA | encoder), make_run("e", MOCHA)])
     assert names(runs) == ["monotonic", "mocha encoder=lstm decoder=bahdanau", "mocha"]
     # Settings that only some of them have.
     assert "-" in [value for values in differences(runs).values() for value in values]
@@ -59,25 +57,20 @@ def test_a_run_is_chosen_by_folder_name_or_attention(make_run, monkeypatch: pyte
     assert choose(runs, known, "runs/b/") == 1
     with pytest.raises(UserError, match=r"^mocha is not one run, to be the baseline, but 2: give the folder, .+b or "):
         choose(runs, known, "mocha")
-    with pytest.raises(UserError) as refusal:
-        choose(runs, known, "mocah")
-    assert str(refusal.value).startswith("no run is mocah, to be the baseline: did you mean mocha? ")
-    assert str(refusal.value).endswith(": mocha, mocha seed=2, mocha seed=3, monotonic")
+    choices = ": mocha, mocha seed=2, mocha seed=3, monotonic$"
+    nearest = r"^no run is mocah, to be the baseline: did you mean mocha\? "
+    require_refusal(lambda: choose(runs, known, "mocah"), nearest, choices)
 
 
 def test_refusals(make_run, tmp_path: Path) -> None:
     run = make_run("monotonic", MONOTONIC)
     with pytest.raises(UserError, match=r"absent holds no finished run \(a folder with checkpoints/ and"):
         find([tmp_path / "absent"])
-    with pytest.raises(UserError, match=r"monotonic/hypotheses holds no finished run"):
-        find([run / "hypotheses"])
+    require_refusal(lambda: find([run / "hypotheses"]), r"monotonic/hypotheses holds no finished run")
     (run / "results.json").unlink()
-    with pytest.raises(UserError) as refusal:
-        find([run])
-    assert str(refusal.value) == (
-        f"{run} has no results.json, so its training has not ended, or training.test=false left the test out: resume "
-        f"with `mt train resume={run} training.test=true`"
-    )
+    reason = "so its training has not ended, or training.test=false left the test out"
+    remedy = f"resume with `mt train resume={run} training.test=true`$"
+    require_refusal(lambda: find([run]), f"^{run} has no results.json, {reason}: {remedy}")
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
@@ -93,21 +86,14 @@ def test_a_pipe_or_a_device_among_the_records_is_refused_before_it_is_read(make,
     (run / name).unlink(missing_ok=True)
     (run / name).parent.mkdir(parents=True, exist_ok=True)
     make(run / name)
-    with pytest.raises(UserError, match=r"no regular file|has no results.json|holds no file"):
-        find([run])
+    require_refusal(lambda: find([run]), r"no regular file|has no results.json|holds no file")
 
 
 # Files of runs that were damaged, or made by somebody who wishes us ill: always one sentence, never anything else.
-WHOLE = {
-    "split": "test",
-    "search": {"name": "beam", "beam_size": 5, "mode": "soft", "length_penalty": 0.6},
-    "bleu": {"score": 12.5, "signature": "nrefs:1"},
-    "perplexity": 2.5,
-    "aer": {"score": 30.5, "signature": "n:2", "precision": 1.0, "recall": 2.0},
-    "attention": {"entropy": 1.5},
-    "peak_memory_mb": 100,
-    "parameters": 1_500_000,
-}
+SCORES = {"bleu": {"score": 12.5, "signature": "nrefs:1"}, "perplexity": 2.5, "attention": {"entropy": 1.5}}
+SCORES["aer"] = {"score": 30.5, "signature": "n:2", "precision": 1.0, "recall": 2.0}
+SEARCH = {"name": "beam", "beam_size": 5, "mode": "soft", "length_penalty": 0.6}
+WHOLE = {"split": "test", "search": SEARCH, **SCORES, "peak_memory_mb": 100, "parameters": 1_500_000}
 WRONG = [None, True, -1, 1e308, 10**400, "x", "<b>", [], {}, [[1]], {"score": "x"}, {"name": 3, "mode": []}]
 
 
@@ -154,10 +140,8 @@ def test_a_damaged_file_is_one_sentence(make_run, name: str, content: bytes, rea
     run = make_run("a")
     path = run / name
     path.write_bytes(content if name == "results.json" else LINE.encode() + b"\n" + content)
-    with pytest.raises(UserError) as caught:
-        find([run])
     what = "does not hold the results of a run" if name == "results.json" else "line 2 is no record of a run"
-    assert re.fullmatch(rf"{path},? {what} \({re.escape(reason)}\): copy the run again.*", str(caught.value))
+    require_refusal(lambda: find([run]), rf"^{path},? {what} \({re.escape(reason)}\): copy the run again")
 
 
 def test_any_wrong_value_anywhere_is_read_or_one_sentence(tmp_path) -> None:
@@ -193,8 +177,6 @@ def test_curves_of_dev(tmp_path) -> None:
     path = tmp_path / "metrics.jsonl"
     train = '{"kind": "train", "update": 20, "loss": 9.0, "ends_epoch": true}'
     later = '{"kind": "dev", "update": 100, "loss": NaN, "bleu": 4.5}'
-    assert curves(path, train, LINE, '{"kind": "attention", "update": 50}', later) == {
-        "loss": {50: 2.5},
-        "bleu": {50: 3.0, 100: 4.5},
-    }
+    shown = curves(path, train, LINE, '{"kind": "attention", "update": 50}', later)
+    assert shown == {"loss": {50: 2.5}, "bleu": {50: 3.0, 100: 4.5}}
     assert curves(path) == {} and read_curves(tmp_path / "absent", ("loss",)) == {}

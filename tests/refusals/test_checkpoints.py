@@ -97,11 +97,8 @@ LOADED: list[tuple[str, Any, bool, str]] = [
 
 def merged(plain: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
     """`plain` with some values in place of its own; one whose name ends with + is merged into what is there."""
-    added = {
-        name.removesuffix("+"): plain[name[:-1]] | value if name.endswith("+") else value
-        for name, value in values.items()
-    }
-    return plain | added
+    inside = {name[:-1]: plain[name[:-1]] | value for name, value in values.items() if name.endswith("+")}
+    return plain | {name: value for name, value in values.items() if not name.endswith("+")} | inside
 
 
 def damage(folder: Path, file: str, change: Any, signed: bool) -> None:
@@ -153,21 +150,19 @@ def rounded(run: Path) -> list[Path]:
     return folders
 
 
+def without_best(remove: Callable[[Path], object]) -> Callable[[Path], Path]:
+    return lambda run: [remove(run / "checkpoints/best"), checkpoint.locate(run, "best")][1]
+
+
 PLACES: list[tuple[Callable[[Path], Any], str]] = [
     (lambda run: mt.load(run / "absent"), "absent is not a run folder: .* give the folder that training printed"),
     (lambda run: mt.load(run, checkpoint="beast"), "run has no checkpoint beast; it has: .*best, last, update-"),
     (
-        lambda run: [(run / "checkpoints/best/meta.json").unlink(), checkpoint.locate(run, "best")],
-        "checkpoints/best holds no file meta.json: copy the checkpoint",
+        without_best(lambda best: (best / "meta.json").unlink()),
+        "checkpoints/best holds no file meta.json: copy the che",
     ),
-    (
-        lambda run: [shutil.rmtree((run / "checkpoints/best").resolve()), checkpoint.locate(run, "best")],
-        "checkpoints/best leads to no folder: copy the checkpoint again",
-    ),
-    (
-        lambda run: [(run / "checkpoints/best").unlink(), checkpoint.locate(run, "best")],
-        "has no checkpoint best; it has: average, last, update-",
-    ),
+    (without_best(lambda best: shutil.rmtree(best.resolve())), "checkpoints/best leads to no folder: copy the checkpo"),
+    (without_best(Path.unlink), "has no checkpoint best; it has: average, last, update-"),
     (
         lambda run: run_of(Path(shutil.copytree(run / "checkpoints/last", run.parent / "alone"))),
         "alone is a checkpoint without its run: resume the run folder that training",
@@ -176,10 +171,7 @@ PLACES: list[tuple[Callable[[Path], Any], str]] = [
     (lambda run: average_checkpoints([run, run], run / "mean"), "a checkpoint is given twice"),
     (lambda run: average_checkpoints(rounded(run), run / "mean"), "holds weights that were rounded to int8, and their"),
     (lambda run: average_checkpoints([run, run / "none"], run / "mean"), "none is not a run folder"),
-    (
-        lambda run: average_checkpoints([run, run / "checkpoints/last"], run / "checkpoints"),
-        "exists, and a checkpoint is not written over: give a new folder",
-    ),
+    (lambda run: average_checkpoints([run, run / "checkpoints/last"], run / "checkpoints"), "exists, and a checkpoint"),
 ]
 
 
@@ -199,30 +191,19 @@ def steps(count: float) -> Callable[[dict[str, Tensor], str], dict[str, Tensor]]
 
 
 MOMENTS: list[tuple[Callable[[dict[str, Tensor], str], dict[str, Tensor]], str]] = [
-    (
-        moment(lambda tensor: torch.zeros(1)),
-        r"does not fit its model: NAME has shape \[1\] of float32, expected shape \[\d+, ",
-    ),
+    (moment(lambda tensor: torch.zeros(1)), r"does not fit its model: NAME has shape \[1\] of float32, expected "),
     (moment(lambda tensor: torch.tensor(0.0)), r"NAME has shape \[\]"),
     (moment(lambda tensor: tensor.T.contiguous()), "NAME has shape"),
     (moment(Tensor.double), "NAME has shape .* of float64, expected shape .* of float32"),
-    (
-        lambda tensors, name: {key: tensor for key, tensor in tensors.items() if key != name},
-        "lacks a moment of STEM, and has others",
-    ),
-    (
-        lambda tensors, name: {key: tensor for key, tensor in tensors.items() if not key.endswith("exp_avg_sq")},
-        "lacks a moment of .*, and has others",
-    ),
-    (
-        lambda tensors, name: tensors | {"other.exp_avg": torch.zeros(3)},
-        r"other.exp_avg has shape \[3\] of float32, expected no such tensor; copy the checkpoint again",
-    ),
+    (lambda all, name: {key: all[key] for key in all if key != name}, "lacks a moment of STEM, and has others"),
+    (lambda all, _: {key: all[key] for key in all if key[-3:] != "_sq"}, "lacks a moment of .*, and has others"),
+    (lambda all, _: all | {"other.exp_avg": torch.zeros(3)}, "other.exp_avg has .*, expected no such tensor; copy"),
     *((steps(count), r"STEM.step is .* after \d+ updates: copy the") for count in (-1.0, 1e9, math.nan)),
 ]
 UNORDERED = r"is damaged \(updates out of order\)"
 UNSUMMED = r"is damaged \(validations that do not add up\)"
 NO_BEST = r"is damaged \(a best validation without bleu or loss\)"
+OTHER_FORMAT = "is a run of format .*, and this version goes on with 2: resume it"
 NO_STATE = "holds no state of random generators: copy the checkpoint again"
 # A sentence of its own, or else: the option and its value are not possible.
 PROGRESS: list[tuple[str, Any, str]] = [
@@ -256,26 +237,17 @@ RESUMED: list[tuple[str, Any, str]] = [
     (
         "progress.json",
         {"progress+": {"update": 10**6, "epoch": 10**6}},
-        r"is damaged \(update 1,000,000, and meta.json has \d+\): copy the checkpoint again",
+        r"is damaged \(update 1,000,000, and .* \d+\): copy",
     ),
     ("meta.json", {"update": 10**6}, r" has 1,000,000\): copy the checkpoint again"),
     ("../../run.json", None, "run.json is missing: copy the whole run folder again"),
-    *(
-        (
-            "../../run.json",
-            f'{{"format": {known}}}',
-            "is a run of format .*, and this version goes on with 2: resume it",
-        )
-        for known in ("3", '"2"', "null")
-    ),
+    *(("../../run.json", f'{{"format": {known}}}', OTHER_FORMAT) for known in ("3", '"2"', "null")),
     ("../../run.json", "[]", "run.json is no JSON object: copy the whole run folder again"),
 ]
 
 
 @pytest.fixture
-def require_resume_refused(
-    configure: Callable[..., Config], corpus: Corpus, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., None]:
+def require_resume_refused(configure, corpus, run, tmp_path, monkeypatch):
     """require_resume_refused(facts, ...): going on with the run is, and leaves it as it is."""
     monkeypatch.chdir(tmp_path)
 

@@ -59,14 +59,10 @@ TRANSLATE = [
     ("--length-penalty inf", "--length-penalty Infinity is not possible: input should be"),
     ("--min-length 9 --max-length 9", "--min-length 9 leaves no room for EOS within --max-length 9"),
     ("--buffer-size 0", "--buffer-size 0 is not a whole number from 1 to 1000000000"),
-    ("--search bean", r"--search bean is an invalid choice: did you mean beam\? "),
     ("--device gpu", "device=gpu is an invalid choice"),
     ("--alignments /", r"--alignments / cannot be written \(Is a directory\): give another"),
     ("--alignments {tmp}/en {tmp}/en", "en is the file to translate, and would overwrite it"),
-    (
-        "--search sample --n-best 2",
-        r"--n-best 2 asks for more hypotheses than are drawn \(1\): set --samples 2",
-    ),
+    ("--search sample --n-best 2", r"--n-best 2 asks for more hypotheses than are drawn \(1\): set --samples 2"),
     ("--plot-words", "--plot-words is about --plots DIR: add that, or leave it out"),
     ("--unknown-dictionary {tmp}/one", "one, line 1 is no entry"),
     ("--leave-out", "--leave-out is about --min-confidence P: add that"),
@@ -74,19 +70,13 @@ TRANSLATE = [
     ("--format html --placeholders qtt", r"a syntax of placeholders=qtt is an invalid choice: did you mean qt\? "),
     ("--min-confidence 2", "2 is no share: give a number from 0 to 1"),
     ("--k 3", "--k is gone: write --wait-k"),
-    ("search.beam_size=3", "search.beam_size=3 is how mt train has it: write a flag here"),
-    ("--batch-tokens x", "--batch-tokens x is not possible: give a whole number"),
 ]
 STREAM = [
-    (
-        "--mode soft",
-        "--mode is an option of --search greedy or sample or retranslate or beam or alignatt or agree, and n",
-    ),
+    ("--mode soft", "--mode is an option of --search greedy or sample or retranslate or beam or alignatt or agree"),
     ("--audio {tmp}/text.wav", "--audio is of runs that read sound, and this one reads text: leave it out, and send"),
 ]
 EVALUATE = [
     ("--latency-unit char", "--latency-unit char is of searches that write while they read, and beam search does not"),
-    ("--no-plot-words --plot-words", "--plot-words is given more than once: give it once"),
     ("--split dev {run} --calibrate", "--calibrate makes the table of confidences of one run in a folder here"),
     ("--out {tmp}/en", r"en cannot be written \(Not a directory\): give another folder"),
     ("--out /dev/full", r"/dev/full cannot be written \(Not a directory\): give another folder"),
@@ -109,6 +99,7 @@ ALIGN = [
     ("--source {tmp}/en --target {tmp}/de --extract most", "--extract"),
     ("--source {tmp}/en --target {tmp}/de --plot-format svg", "--plot-format is about --plots DIR"),
 ]
+DOUBLED = "doubled terms need translations without the glossary and their links: give --free and --links"
 SCORE = [
     ("{tmp}/one {tmp}/absent", r"absent cannot be read \(No such file or directory\): give an existing"),
     ("{tmp} {tmp}/one", "Is a directory"),
@@ -142,10 +133,7 @@ SCORE = [
     ("--task alignment {tmp}/gold", "--task alignment takes files of links and of gold links"),
     ("--task alignment {tmp}/gold {tmp}/gold {tmp}/gold", "with --symmetrise two of links"),
     ("--task terms {files}", "--task terms takes a glossary and three texts: write --glossary FILE"),
-    (
-        "--task terms --glossary {tmp}/snowman --source {tmp}/en --free {tmp}/en {tmp}/en {tmp}/de",
-        "doubled terms need translations without the glossary and their links: give --free and --links",
-    ),
+    ("--task terms --glossary {tmp}/snowman --source {tmp}/en --free {tmp}/en {tmp}/en {tmp}/de", DOUBLED),
     ("--task terms --glossary {tmp}/terms --source {tmp}/two {files}", "terms, line 1 has 0 TAB characters"),
     ("--task simultaneous {tmp}/bad.log", "takes a log, which holds the references: write --log .*bad.log, without"),
     ("--task simultaneous --log {tmp}/bad.log", "bad.log, line 2 is no line of an"),
@@ -185,10 +173,7 @@ COMMANDS = [
     *((f"stream {{hard}} {rest}", facts) for rest, facts in STREAM),
     ("stream {run} --dtype bf16", "unknown option --dtype: "),
     ("stream {run} --show", "--show is gone: write mt serve RUN, whose page shows when each word is read and"),
-    (
-        "translate {hard} {hard} --search online",
-        "an ensemble reads the whole source before it writes.* --search greedy",
-    ),
+    ("translate {hard} {hard} --search online", "an ensemble reads the whole source before .* --search greedy"),
     *((f"{name} --glossary {{tmp}}/terms", "terms, line 1 has 0 TAB") for name in ("translate {run}", "stream {hard}")),
     *(
         (f"{name} --glossary {{tmp}}/snowman", 'snowman, line 2 asks for "☃"')

@@ -20,6 +20,7 @@ from mt.training.start import begin
 from tests.refusals.sentences import content, require_refusal
 
 # Configurations that no run can have. Beside each: what the sentence says, in this order.
+WRONG_K: list[Any] = [[], [0], [3, -1], 3, [2.5], ["3"], [1 << 40]]
 CONFIGURATIONS: list[tuple[dict[str, Any], str]] = [
     ({"seed": -1}, "seed=-1 is not possible"),
     ({"seed": 1 << 63}, "seed=9223372036854775808 is not possible"),
@@ -28,27 +29,11 @@ CONFIGURATIONS: list[tuple[dict[str, Any], str]] = [
         {"optimizer": {"name": "adam", "warmup": 4000, "schedule": {"name": "inverse_sqrt", "hold": 1000}}},
         "schedule.hold=1000 ends before optimizer.warmup=4000 .* set optimizer.schedule.hold=4000 or more, or null",
     ),
-    *(
-        ({"training": {"wait_k": k}}, r"training\.wait_k.* is not possible")
-        for k in ([], [0], [3, -1], 3, [2.5], ["3"])
-    ),
-    ({"training": {"wait_k": [1 << 40]}}, r"training\.wait_k.* is not possible"),
-    (
-        {"embedding": {"share": True, "pretrained_source": "x"}},
-        "share=true makes one table of two.*embedding.pretrained",
-    ),
-    (
-        {"training": {"r_drop": 2.0}, "attention": {"name": "marginal"}},
-        "training.r_drop=2 compares all tokens of two .* attention=marginal makes one for each .*: set training.r_drop",
-    ),
-    (
-        {"decoder": {"copy": True}, "dataset": {"tokenizer": {"joint": False}}},
-        "dataset.tokenizer.joint=true, or set dec",
-    ),
-    (
-        {"dataset": {"field": {"name": "audio"}}},
-        "frontend=embedding reads text, and the sources of .* are audio: choose frontend=logmel",
-    ),
+    *(({"training": {"wait_k": k}}, r"training\.wait_k.* is not possible") for k in WRONG_K),
+    ({"embedding": {"share": True, "pretrained_source": "x"}}, "share=true makes one table of two.*embedding.pretr"),
+    ({"training": {"r_drop": 2.0}, "attention": {"name": "marginal"}}, "training.r_drop=2 compares .*: set training.r"),
+    ({"decoder": {"copy": True}, "dataset": {"tokenizer": {"joint": False}}}, "dataset.tokenizer.joint=true, or set"),
+    ({"dataset": {"field": {"name": "audio"}}}, "frontend=embedding reads text, and .* audio: choose frontend=logmel"),
     *(
         (
             {"dataset": {"field": {"name": "image"}}, "frontend": {"name": "image"}, "attention": {"name": name}},
@@ -56,10 +41,7 @@ CONFIGURATIONS: list[tuple[dict[str, Any], str]] = [
         )
         for name in ("monotonic", "mocha", "local_m", "local_p")
     ),
-    (
-        {"search": {"name": "online"}, "training": {"validate_beam": 2}},
-        "training.validate_beam=2 compares hypotheses of whole sources, and search=",
-    ),
+    ({"search": {"name": "online"}, "training": {"validate_beam": 2}}, "training.validate_beam=2 compares hypotheses"),
 ]
 # The same, which the data, the model or this machine contradict.
 STARTS: list[tuple[dict[str, Any], str]] = [
@@ -69,17 +51,11 @@ STARTS: list[tuple[dict[str, Any], str]] = [
     ({"search": {"name": "alignatt"}, "attention": {"name": "none"}}, "search=alignatt looks at the attention"),
     ({"search": {"name": "wait_k"}}, "search=wait_k shows the model only the source tokens read so far: it needs"),
     ({"training": {"wait_k": [3]}}, "training.wait_k shows the model only the source tokens read so far: it needs"),
-    (
-        {"attention": {"name": "location", "max_source_length": 2}},
-        "source 1 of train has . tokens.* reads at most 2: raise max_source_length .* lower dataset.cleaning.max_len",
-    ),
+    ({"attention": {"name": "location", "max_source_length": 2}}, "source 1 of train has .* at most 2: raise .* lower"),
     ({"device": "cuda:77"}, "device=cuda:77 is not on this machine"),
     ({"training": {"freeze": ["encodr"]}}, "training.freeze=encodr is no module of this model: did you mean encoder"),
     ({"training": {"freeze": ["frontend", "encoder", "decoder"]}}, "leaves nothing to train: name fewer modules"),
-    (
-        {"optimizer": {"lr": 0.01, "schedule": {"name": "decay", "floor": 0.02}}},
-        "optimizer.schedule.floor=0.02 is above optimizer.lr=0.01, so that the rate",
-    ),
+    ({"optimizer": {"lr": 0.01, "schedule": {"name": "decay", "floor": 0.02}}}, "floor=0.02 is above .*lr=0.01"),
     ({"embedding": {"pretrained": "none.txt"}}, r"none.txt cannot be read \(No such file.*\): give an existing text"),
     ({"init_from": "."}, r"init_from=\.: .* is not a run folder: it holds no checkpoints/best"),
     ({"training": {"unigram_alpha": 0.1}}, "unigram vocabulary.* cut by word: prepare with .*model_type=unigram"),
@@ -88,18 +64,12 @@ STARTS: list[tuple[dict[str, Any], str]] = [
 FROM_A_RUN: list[tuple[dict[str, Any], str]] = [
     ({"encoder": {"hidden_size": 16}}, "encoder.hidden_size=32, and this run encoder.hidden_size=16"),
     ({"encoder": {"name": "lstm", "hidden_size": 16}}, "encoder=bilstm, and this run encoder=lstm; leave that out"),
-    (
-        {"decoder": {"dropout": 0.5, "input_feeding": True}},
-        "decoder.input_feeding=false, and this run .*=true; leave that out",
-    ),
+    ({"decoder": {"dropout": 0.5, "input_feeding": True}}, "decoder.input_feeding=false, and .*=true; leave that out"),
     (
         {"embedding": {"embedding_dim": 16}, "decoder": {"readout_size": 16}},
-        "embedding.embedding_dim=32, and this run embedding.embedding_dim=16; leave that out, or set .*_dim=32",
+        "dim=32, and this run .*dim=16; leave that out",
     ),
-    (
-        {"embedding": {"share": True}},
-        "embedding.share=true makes one table of two, which init_from=.* has learnt apart",
-    ),
+    ({"embedding": {"share": True}}, "embedding.share=true makes one table of two, which init_from=.* has learnt"),
 ]
 # Pieces that are sampled, of a vocabulary that has none to choose from.
 VOCABULARIES = [
@@ -137,6 +107,8 @@ def test_a_name_of_no_folder(name: str) -> None:
     require_refusal(lambda: new_folder(Path(name)), "names no folder to make: write the path of a new one")
 
 
+FED = {"name": "luong", "input_feeding": True}
+WHOLE_SOUND = {"name": "logmel", "causal": True, "normalization": "utterance"}
 COPY = "decoder.copy=true copies pieces of the source .*"
 MODELS: list[tuple[dict[str, Any], str]] = [
     *(
@@ -144,22 +116,13 @@ MODELS: list[tuple[dict[str, Any], str]] = [
         for name, kind in ENCODERS.items()
         if getattr(kind, "directions", 1) == 2
     ),
-    (
-        {"attention": {"name": "dot"}, "encoder": {"name": "bilstm", "hidden_size": 8}},
-        "decoder states of size .* with encoder states of size 8.*decoder.hidden_size=8.*attention=general",
-    ),
+    ({"attention": {"name": "dot"}, "encoder": {"hidden_size": 8}}, "with encoder states of size 8.*=8.*=general"),
     (
         {"decoder": {"init_hidden": "zeros"}, "attention": {"name": "none", "context": "zeros"}},
         "with decoder.init_hidden=zeros and attention.context=zeros nothing of the source .*=final_state or .*=last",
     ),
-    (
-        {"embedding": {"share": True}},
-        "embedding.share needs one vocabulary, .* source has 20 pieces and the target 14.*joint=true or .*share=false",
-    ),
-    (
-        {"embedding": {"embedding_dim": 3}, "decoder": {"readout_size": 5}},
-        "embedding.tie_output .* decoder.readout_size is 5 and embedding.embedding_dim is 3.*tie_output=false",
-    ),
+    ({"embedding": {"share": True}}, "embedding.share needs one vocabulary, .* 20 .* 14.*joint=true or .*=false"),
+    ({"embedding": {"embedding_dim": 3}, "decoder": {"readout_size": 5}}, "tie_output .* is 5 and .* is 3.*=false"),
     ({"decoder": {"copy": True}, "attention": {"name": "none"}}, f"{COPY}and attention=none attends to none of them"),
     ({"embedding": {"share": True}, "frontend": {"name": "image"}}, "embedding.share is of text on both sides, and fr"),
     ({"decoder": {"copy": True}, "frontend": {"name": "image"}}, f"{COPY}and frontend=image reads no text"),
@@ -176,27 +139,22 @@ MODELS: list[tuple[dict[str, Any], str]] = [
     *(
         ({"attention": {"name": "marginal"}, "decoder": decoder}, "attention=marginal sums over .* decoder=luong with")
         for decoder in (
-            {"name": "bahdanau"},
-            {"name": "gnmt"},
-            {"name": "ssru"},
-            {"name": "luong", "input_feeding": True},
+            *({"name": name} for name in ("bahdanau", "gnmt", "ssru")),
+            FED,
             {"name": "luong", "copy": True},
         )
     ),
-    (
-        {"frontend": {"name": "logmel", "causal": True, "normalization": "utterance"}},
-        "frontend.normalization=utterance needs the whole sound",
-    ),
+    ({"frontend": WHOLE_SOUND}, "frontend.normalization=utterance needs the whole sound"),
     *(
         ({"decoder": decoder | {"recurrent_dropout": 0.2}}, "decoder.recurrent_dropout=0.2 draws one mask for all step")
-        for decoder in ({"name": "bahdanau"}, {"name": "luong", "input_feeding": True})
+        for decoder in ({"name": "bahdanau"}, FED)
     ),
 ]
 SEARCHES: list[tuple[dict[str, Any], str]] = [
     ({"name": "beam", "n_best": 6}, r"search.n_best=6 asks for more .* keeps \(5\): set search.beam_size=6 or more"),
     (
         {"name": "greedy", "min_length": 5, "max_length": 5},
-        "search.min_length=5 leaves no room for EOS within search.max_length=5: lower the one or raise the ",
+        "search.min_length=5 leaves no room for EOS within .*: lower",
     ),
     ({"name": "greedy", "n_best": 2}, "unknown option search.n_best here: "),
     ({"name": "greedy", "beam_size": 2}, "unknown option search.beam_size here: "),
@@ -213,9 +171,7 @@ class Group(Options):
 @pytest.mark.parametrize(("changes", "facts"), MODELS, ids=str)
 def test_a_model(changes: dict[str, Any], facts: str) -> None:
     usual = {"decoder": {"name": "luong"}, "encoder": {"name": "bilstm"}, "frontend": {"name": "embedding"}}
-    plain = {
-        group: usual.get(group, {}) | value if isinstance(value, dict) else value for group, value in changes.items()
-    }
+    plain = {part: usual.get(part, {}) | new if isinstance(new, dict) else new for part, new in changes.items()}
     require_refusal(lambda: Seq2Seq(ModelConfig(**plain), 20, 14), f"^.*{facts}")
 
 

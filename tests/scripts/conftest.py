@@ -17,9 +17,7 @@ class Outcome(NamedTuple):
 
 
 @pytest.fixture
-def call(
-    capfd: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[..., Outcome]:
+def call(capfd, monkeypatch, tmp_path_factory):
     """Runs `mt <name>` with arguments and standard input."""
     given = tmp_path_factory.mktemp("standard-input") / "file"
 

@@ -25,11 +25,8 @@ def files(write) -> list[str | Path]:
 def reverse(configure: Configure, corpora: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of the other direction."""
     config = configure({"dataset": {"source": "de", "target": "en"}, "training": {"epochs": 5, "plots": 0}})
-    run = begin(
-        config,
-        Corpus.open(prepare(config.dataset, corpora, progress=False)),
-        tmp_path_factory.mktemp("reverse") / "run",
-    )
+    corpus = Corpus.open(prepare(config.dataset, corpora, progress=False))
+    run = begin(config, corpus, tmp_path_factory.mktemp("reverse") / "run")
     train_and_test(run)
     return run.folder
 

@@ -72,10 +72,9 @@ def test_runs_whose_test_split_has_changed_since(call, runs: Path, texts: Path, 
     move_test(general, texts, tmp_path / "moved")
     done = call("compare", runs, *out)
     assert done.status == 2 and not (tmp_path / "out").exists()
-    assert done.err.splitlines()[-1] == (
-        f"error: {general} was scored on another test split than its data hold now: restore the data, or evaluate "
-        f"again by `mt evaluate {general} --split test --out {general}`"
-    )
+    remedy = f"restore the data, or evaluate again by `mt evaluate {general} --split test --out {general}`"
+    sentence = f"error: {general} was scored on another test split than its data hold now: {remedy}"
+    assert done.err.splitlines()[-1] == sentence
     # Hypotheses and their references are known by digests.
     earlier = json.loads((general / "results.json").read_text())
     references = tmp_path / "moved/test.de"

@@ -41,9 +41,8 @@ def test_the_run_keeps_a_limit_above_its_training_targets(expanding: Path, corpo
     search = load_config(expanding).search
     assert search.longest(2) >= 1.4 * 31
     assert json.loads((expanding / "results.json").read_text())["search"]["max_extra"] == search.max_extra
-    assert mt.load(expanding).search_for(GreedyConfig()) == GreedyConfig(
-        max_ratio=search.max_ratio, max_extra=search.max_extra
-    )
+    limits = {"max_ratio": search.max_ratio, "max_extra": search.max_extra}
+    assert mt.load(expanding).search_for(GreedyConfig()) == GreedyConfig(**limits)
 
 
 def test_a_limit_that_was_set_stays(configure, corpus: Corpus, tmp_path: Path) -> None:
@@ -73,10 +72,8 @@ def test_translate_tells_how_many_were_cut(call, trained: Path) -> None:
         search = revised_search(translator.config.search, changes | {"max_length": 2})
         count = sum(best.cut for result in translator.n_best(LINES, search=search) for best in result)
         done = call("translate", trained, *options, "--max-length", 2, stdin=text)
-        assert count > 1 and done.err == (
-            f"note: {count} hypotheses were cut at the longest that is allowed, 2 tokens; unless they repeat "
-            "themselves, decode with a larger --max-length or --max-ratio\n"
-        )
+        note = f"note: {count} hypotheses were cut at the longest that is allowed, 2 tokens; unless they repeat "
+        assert count > 1 and done.err == f"{note}themselves, decode with a larger --max-length or --max-ratio\n"
         assert call("translate", trained, *options, stdin=text).err == ""
     by_ratio = call("translate", trained, "--max-ratio", 0.1, "--max-extra", 1, stdin=text)
     assert "allowed, 0.1 x source length + 1 tokens; unless" in by_ratio.err

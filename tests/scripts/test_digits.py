@@ -36,9 +36,7 @@ def made(recordings: Path, folder: Path, *flags: str) -> dict[str, list[tuple[st
         sounds = [soundfile.read(folder / path, dtype="int16")[0] for path, _ in rows]
         assert all(len(sound) % 80 == 0 for sound in sounds)
         heard = [np.unique(sound[1:][np.diff(sound) == 0], return_counts=True) for sound in sounds]
-        loud = [
-            {int(value) for value, count in zip(*each, strict=True) if count > 100 and value >= 2000} for each in heard
-        ]
+        loud = [{int(value) for value, n in zip(*each, strict=True) if n > 100 and value >= 2000} for each in heard]
         splits[split] = [(text, values) for (_, text), values in zip(rows, loud, strict=True)]
     return splits
 

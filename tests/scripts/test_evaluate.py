@@ -35,9 +35,8 @@ def test_another_split_and_search(call, run: Path, corpora: Path, tmp_path: Path
     assert results["bleu"]["score"] == pytest.approx(last["bleu"]) and results["loss"] == pytest.approx(last["loss"])
     assert results["checkpoint"] == {"name": "last", "update": last["update"]} and results["split"] == "dev"
     wide = ["--beam", 7, "--length-penalty", 0, "--min-length", 2, "--max-length", 3, "--no-repeat-ngram-size", 1]
-    call(
-        "evaluate", run, "--corpora", corpora, *wide, "--out", tmp_path / "wide", "--plot-words", "--plot-format", "svg"
-    )
+    drawing = ["--out", tmp_path / "wide", "--plot-words", "--plot-format", "svg"]
+    call("evaluate", run, "--corpora", corpora, *wide, *drawing)
     drawn = sorted(path.suffix for path in (tmp_path / "wide/alignments").glob("0000.*"))
     assert drawn == [".npz", ".png", ".svg"]
     search = json.loads((tmp_path / "wide/results.json").read_text())["search"]
@@ -49,11 +48,9 @@ def test_evaluations_that_differ_have_folders_of_their_own(call, run: Path, corp
     sampling = ["--search", "sample", "--samples", 4, "--utility", "chrf"]
     for options in (sampling, ["--replace-unknown"], ["--precision", "int8", "--device", "cpu"]):
         assert call("evaluate", run, "--corpora", corpora, *options).status == 0
-    assert sorted(path.name for path in (run / "evaluations").iterdir()) == [
-        "test-best-beam-int8",
-        "test-best-beam-replace_unknown",
-        "test-best-sample-samples=4-temperature=1.0-seed=1-utility=chrf",
-    ]
+    sampled = "test-best-sample-samples=4-temperature=1.0-seed=1-utility=chrf"
+    names = sorted(path.name for path in (run / "evaluations").iterdir())
+    assert names == ["test-best-beam-int8", "test-best-beam-replace_unknown", sampled]
     rounded = json.loads((run / "evaluations/test-best-beam-int8/results.json").read_text())
     loss = json.loads((run / "results.json").read_text())["loss"]
     replaced = json.loads((run / "evaluations/test-best-beam-replace_unknown/results.json").read_text())
@@ -76,9 +73,7 @@ def test_a_corpus_that_has_changed_is_refused(call, run: Path, texts: Path, tmp_
     assert done.status == 2 and "would now be prepared with another vocabulary" in done.err
 
 
-def test_online_decodes_have_a_log_with_which_their_latency_can_be_scored(
-    call, trained_hard: Path, corpora: Path, tmp_path: Path
-) -> None:
+def test_online_decodes_have_a_log_with_which_their_latency_can_be_scored(call, trained_hard, corpora, tmp_path):
     for unit in ("word", "char", "subword"):
         chosen = ["--search", "online", "--latency-unit", unit, "--out", tmp_path / unit]
         assert call("evaluate", trained_hard, "--corpora", corpora, *chosen).status == 0

@@ -18,6 +18,7 @@ from tests.scripts.conftest import Outcome
 
 Call = Callable[..., Outcome]
 Write = Callable[[str, str], Path]
+Written = Callable[..., Outcome]
 # Each letter has a phone of its own; x has two, and c is silent.
 PHONES = {"a": "aː", "b": "b", "c": "", "d": "t͡ʃ", "e": "I@", "x": "k s"}
 OPTIONS = [
@@ -51,11 +52,17 @@ def translator(run: Path) -> Iterator[Translator]:
     yield load(run, device="cpu")
 
 
+@pytest.fixture
+def written(run: Path, call: Call, write: Write) -> Written:
+    """written(words, *flags): what the command does for a file of words."""
+    return lambda words, *flags: call("lexicon", run, "--words", write("words", words), *flags)
+
+
 WORDS = "bad\nadd\n\nbed\nbad\n"
 
 
-def test_a_lexicon_has_the_phones_of_each_word_once(run: Path, call: Call, write: Write) -> None:
-    done = call("lexicon", run, "--words", write("words", WORDS), "--device", "cpu")
+def test_a_lexicon_has_the_phones_of_each_word_once(written: Written) -> None:
+    done = written(WORDS, "--device", "cpu")
     assert done.out == f"bad {spelt('bad')}\nadd {spelt('add')}\nbed {spelt('bed')}\n"
     assert (done.err, done.status) == ("", 0)
 
@@ -101,43 +108,39 @@ def test_what_is_left_of_hypotheses() -> None:
 def test_files_are_read_and_written_word_by_word(write: Write) -> None:
     assert read_words(write("words", "b\na  b\n\nb\n")) == {"b": 1, "a b": 2}
     known = read_dictionary(write("known", "\ufeffe\u0301\te\r\n\u00e9 ɛ\r\n;;; no word\n;e e\n"))
-    assert {word: [each.phones for each in found] for word, found in known.items()} == {
-        "\u00e9": [("e",), ("ɛ",)],
-        ";e": [("e",)],
-    }
+    phones = {word: [each.phones for each in found] for word, found in known.items()}
+    assert phones == {"\u00e9": [("e",), ("ɛ",)], ";e": [("e",)]}
     improbable = [Pronunciation(("b", "c"), 1e-9)]
     assert entry_lines("a", improbable, probabilities=True) == ["a 0.0001 b c"]
 
 
-def test_kaldis_form(run: Path, call: Call, write: Write) -> None:
-    words = write("words", "bad\n")
-    lines = call("lexicon", run, "--words", words, "--n", 3, "--probabilities").out.splitlines()
+def test_kaldis_form(written: Written) -> None:
+    lines = written("bad\n", "--n", 3, "--probabilities").out.splitlines()
     rows = [line.split(" ", 2) for line in lines]
     assert [row[0] for row in rows] == ["bad"] * 3 and rows[0][2] == spelt("bad")
     assert sum(float(row[1]) for row in rows) == pytest.approx(1, abs=2e-4)
     assert all(0 < float(row[1]) <= 1 for row in rows)
 
 
-def test_words_with_blanks(run: Path, call: Call, write: Write) -> None:
-    words = write("words", "ab ba\n")
-    assert call("lexicon", run, "--words", words).out == f"ab ba :: {spelt('abba')}\n"
-    probable = call("lexicon", run, "--words", words, "--probabilities").out
+def test_words_with_blanks(written: Written, write: Write) -> None:
+    words = "ab ba\n"
+    assert written(words).out == f"ab ba :: {spelt('abba')}\n"
+    probable = written(words, "--probabilities").out
     assert probable == f"ab ba :: 1.0000 {spelt('abba')}\n"
     # Which a dictionary may hold.
     known = write("known", probable)
-    assert call("lexicon", run, "--words", words, "--probabilities", "--dictionary", known).out == probable
+    assert written(words, "--probabilities", "--dictionary", known).out == probable
 
 
-def test_a_dictionary_comes_first(run: Path, call: Call, write: Write) -> None:
-    words = write("words", "bad\nae\na b\nadd\n")
+def test_a_dictionary_comes_first(written: Written, write: Write) -> None:
     known = write("known", "bad\tq q\nbad\tq\nae e\na b :: r s\nunasked z\n")
-    done = call("lexicon", run, "--words", words, "--dictionary", known)
+    done = written("bad\nae\na b\nadd\n", "--dictionary", known)
     assert done.out == f"bad q q\nbad q\nae e\na b :: r s\nadd {spelt('add')}\n"
     # A lexicon is a dictionary, too, with its probabilities.
-    words = write("words", "bad\nae\nadd\n")
-    lexicon = call("lexicon", run, "--words", words, "--dictionary", known, "--n", 2, "--probabilities").out
+    words = "bad\nae\nadd\n"
+    lexicon = written(words, "--dictionary", known, "--n", 2, "--probabilities").out
     assert lexicon.startswith("bad 0.5000 q q\nbad 0.5000 q\nae 1.0000 e\nadd 0.")
-    again = call("lexicon", run, "--words", words, "--dictionary", write("made", lexicon), "--probabilities").out
+    again = written(words, "--dictionary", write("made", lexicon), "--probabilities").out
     assert again == lexicon
 
 
@@ -148,54 +151,49 @@ def voice(*more: str, without: str = "") -> str:
     return "".join(f"{line}\n" for line in (*lines, *more) if line[0] != without)
 
 
-def test_a_map_to_the_phones_of_a_voice(run: Path, call: Call, write: Write) -> None:
-    words = write("words", "bad\nbex\n")
-    done = call("lexicon", run, "--words", words, "--map", write("map", voice("unused u")))
+def test_a_map_to_the_phones_of_a_voice(written: Written, write: Write) -> None:
+    words = "bad\nbex\n"
+    done = written(words, "--map", write("map", voice("unused u")))
     assert done.out == "bad B A T S\nbex B ɪ ə K S\n"
     known = write("known", "bad\tV A\n")
-    done = call("lexicon", run, "--words", words, "--map", write("map", voice()), "--dictionary", known)
+    done = written(words, "--map", write("map", voice()), "--dictionary", known)
     assert done.out == "bad V A\nbex B ɪ ə K S\n"
     assert "note: 1 word has phones in the dictionary that are not the voice's (V), first bad\n" in done.err
 
 
-def test_a_map_leaves_phones_out(run: Path, call: Call, write: Write) -> None:
-    words = write("words", "bax\naa\n")
-    done = call("lexicon", run, "--words", words, "--n", 2, "--map", write("map", voice(without="a") + "aː\n"))
+def test_a_map_leaves_phones_out(written: Written, write: Write) -> None:
+    done = written("bax\naa\n", "--n", 2, "--map", write("map", voice(without="a") + "aː\n"))
     assert done.out.splitlines()[0] == "bax B K S"
     assert all(line.split()[1:] for line in done.out.splitlines())
 
 
-def test_dictionaries_of_others(run: Path, call: Call, write: Write) -> None:
+def test_dictionaries_of_others(written: Written, write: Write) -> None:
     """CMUdict's variants and comments, MFA's four numbers, and Kaldi's marks of homophones."""
     cmudict = ";;; CMUdict\n;;;\nbad  B AE1 D\nbad(2)  B AA1 D # a note\n"
     known = write("known", cmudict + "ae\t0.25\t1.3\t1.0\t0.9\tɛ\nae 0.75\te #1\n")
-    done = call("lexicon", run, "--words", write("words", "bad\nae\n"), "--dictionary", known, "--probabilities")
+    done = written("bad\nae\n", "--dictionary", known, "--probabilities")
     assert done.out == "bad 0.5000 B AE1 D\nbad 0.5000 B AA1 D\nae 0.7500 e\nae 0.2500 ɛ\n"
-    assert done.err == (
-        f"note: {known} has 2 of 2 words, and the model wrote the others\n"
-        "note: 2 words have phones in the dictionary that are not the model's (AA1 AE1 B D e ɛ), first bad\n"
-    )
+    found = f"note: {known} has 2 of 2 words, and the model wrote the others\n"
+    strange = "note: 2 words have phones in the dictionary that are not the model's (AA1 AE1 B D e ɛ), first bad\n"
+    assert done.err == found + strange
     # Kaldi's scripts set a blank before the probability, and a tab behind it.
     known = write("known", "bad 1.0\tb aː\nae 0.25\taː\nae\t7.5e-1\tI@\n")
-    done = call("lexicon", run, "--words", write("words", "bad\nae\n"), "--dictionary", known, "--probabilities")
+    done = written("bad\nae\n", "--dictionary", known, "--probabilities")
     assert done.out == "bad 1.0000 b aː\nae 0.7500 I@\nae 0.2500 aː\n"
-    assert done.err == f"note: {known} has 2 of 2 words, and the model wrote the others\n"
+    assert done.err == found
     # A phone of sherpa-onnx, and Kaldi's mark after a blank.
     known = write("known", "bad b aː #0\nae I@ #12\n")
-    done = call("lexicon", run, "--words", write("words", "bad\nae\n"), "--dictionary", known)
+    done = written("bad\nae\n", "--dictionary", known)
     assert done.out == "bad b aː #0\nae I@\n"
     # A number that is no probability belongs to the word.
     known = write("known", "bad 1.5\tb aː\n")
-    assert (
-        call("lexicon", run, "--words", write("words", "bad 1.5\n"), "--dictionary", known).out == "bad 1.5 :: b aː\n"
-    )
+    assert written("bad 1.5\n", "--dictionary", known).out == "bad 1.5 :: b aː\n"
     # A comma before a phone marks stress in ASCII, and stands for itself among punctuation.
     known = write("known", "bad\t,b a / d\nadd , ,\n")
-    done = call("lexicon", run, "--words", write("words", "bad\nadd\n"), "--dictionary", known)
-    assert done.out == "bad ,b a / d\nadd , ,\n"
+    assert written("bad\nadd\n", "--dictionary", known).out == "bad ,b a / d\nadd , ,\n"
     # Where a tab ends the word, a # is a phone, as WikiPron writes a blank.
     known = write("known", "bad\tb # d\n")
-    assert call("lexicon", run, "--words", write("words", "bad\n"), "--dictionary", known).out == "bad b # d\n"
+    assert written("bad\n", "--dictionary", known).out == "bad b # d\n"
 
 
 def test_pronunciations_that_a_map_makes_alike_are_one(translator: Translator) -> None:
@@ -205,15 +203,15 @@ def test_pronunciations_that_a_map_makes_alike_are_one(translator: Translator) -
     assert sum(each.probability for each in found) == pytest.approx(1)
 
 
-def test_a_word_is_looked_up_composed_and_written_as_it_came(run: Path, call: Call, write: Write) -> None:
+def test_a_word_is_looked_up_composed_and_written_as_it_came(written: Written, write: Write) -> None:
     known = write("known", "\u00e9\tq\n")
-    done = call("lexicon", run, "--words", write("words", "e\u0301\n"), "--dictionary", known)
+    done = written("e\u0301\n", "--dictionary", known)
     assert done.out == "e\u0301 q\n"
 
 
-def test_words_without_a_pronunciation_are_noted(run: Path, call: Call, write: Write) -> None:
+def test_words_without_a_pronunciation_are_noted(written: Written, write: Write) -> None:
     silent = "".join(f"{phone}\n" for phones in PHONES.values() for phone in phones.split())
-    done = call("lexicon", run, "--words", write("words", "bad\nad\n"), "--map", write("map", silent))
+    done = written("bad\nad\n", "--map", write("map", silent))
     assert (done.out, done.err) == ("", "note: 2 words have no pronunciation, and no line (ad bad), first bad\n")
 
 
@@ -243,7 +241,7 @@ def test_words_without_a_pronunciation_are_noted(run: Path, call: Call, write: W
         (
             {"map": voice(without="s") + "s\n", "known": "bad s\n"},
             "--map {0}/map --dictionary {0}/known",
-            "known, line 1 has s, a phone of the model, which --map changes to nothing: write the dictionary in",
+            "known, line 1 has s, a phone of the model, which --map changes to nothing: write",
         ),
         (
             {"map": voice(), "known": "bad B\nadd aː B\n"},
@@ -257,9 +255,7 @@ def test_words_without_a_pronunciation_are_noted(run: Path, call: Call, write: W
         ({}, "--out /dev/full", "--out /dev/full cannot be written (is no regular file): give another file"),
     ],
 )
-def test_what_is_refused(
-    files: dict[str, str], flags: str, sentence: str, run: Path, call: Call, write: Write, tmp_path: Path
-) -> None:
+def test_what_is_refused(files, flags, sentence, run, call, write, tmp_path):
     paths = {name: write(name, text) for name, text in ({"words": "bad\n"} | files).items()}
     out = tmp_path / "lexicon"
     out.write_text("as before\n")
@@ -270,20 +266,18 @@ def test_what_is_refused(
     assert {path.name for path in tmp_path.iterdir()} == {*paths, "lexicon"}
 
 
-def test_a_word_that_is_too_long_is_named_by_its_line(
-    run: Path, call: Call, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_word_that_is_too_long_is_named_by_its_line(written, tmp_path, monkeypatch):
     def refuse_long(self: Translator, texts: list[str], name: str = "", first: int = 1) -> None:
         if texts == ["add"]:
             raise UserError(f"{name} {first} is too long")
 
     monkeypatch.setattr(Translator, "refuse_long", refuse_long)
-    words = write("words", "bad\n\nadd\nadd\n")
-    assert call("lexicon", run, "--words", words).err == f"error: {words}, line 3 is too long\n"
+    done = written("bad\n\nadd\nadd\n")
+    assert done.err == f"error: {tmp_path}/words, line 3 is too long\n"
 
 
-def test_unknown_letters_are_noted(run: Path, call: Call, write: Write) -> None:
-    done = call("lexicon", run, "--words", write("words", "bad\nbяd\nёё\n"))
+def test_unknown_letters_are_noted(written: Written) -> None:
+    done = written("bad\nbяd\nёё\n")
     assert done.status == 0 and done.out.startswith(f"bad {spelt('bad')}\nbяd ")
     assert "note: 2 words have letters that the model has never seen (я ё), first bяd\n" in done.err
 

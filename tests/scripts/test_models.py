@@ -10,6 +10,7 @@ import pytest
 from mt import load
 from mt.errors import UserError
 from scripts.models import MODELS, build, main, require_same_texts
+from tests.refusals.sentences import require_refusal
 
 
 @pytest.fixture
@@ -34,8 +35,7 @@ def test_a_model_is_packed_with_its_card(out: Path, trained: Path, tmp_path: Pat
     results = json.loads((trained / "results.json").read_text())
     assert f"- **bleu of test.** {results['bleu']['score']:.1f} (`{results['bleu']['signature']}`)\n" in card
     assert card.startswith("---\nlicense: mit\n") and "`mt train dataset=phrasebook seed=2`" in card
-    with pytest.raises(UserError, match="out is there already: name a new folder, or remove it"):
-        build("phrasebook", out, None, [])
+    require_refusal(lambda: build("phrasebook", out, None, []), "out is there already: name a new folder, or remove it")
 
 
 def test_an_export_that_translates_otherwise_is_refused(out: Path):

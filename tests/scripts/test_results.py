@@ -4,33 +4,24 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from data_prep.get import known
 from mt.errors import UserError
 from scripts.results import MARKER, REFERENCE, ROOT, Place, Records, differing, main, pages
+from tests.refusals.sentences import require_refusal
 
 RECORDS = Records(ROOT / "results")
-ONE = {
-    "title": "T",
-    "commit": "abc",
-    "tables": {
-        "t": {
-            "columns": [
-                {"key": "run", "head": "run"},
-                {"key": "bleu", "head": "BLEU", "right": True},
-                {"key": "commit"},
-            ],
-            "rows": [{"name": "a", "values": {"bleu": [39.0, 38.9, 40.25]}, "cells": {"run": "x"}}],
-        }
-    },
-}  # fmt: skip
+COLUMNS = [{"key": "run", "head": "run"}, {"key": "bleu", "head": "BLEU", "right": True}, {"key": "commit"}]
+ROW: dict[str, Any] = {"name": "a", "values": {"bleu": [39.0, 38.9, 40.25]}}
 
 
 def records(folder: Path, cell: str = "{bleu}", text: str = "") -> Records:
-    ONE["tables"]["t"]["rows"][0]["cells"]["bleu"] = cell  # type: ignore[index]
-    (folder / "one.json").write_text(text or json.dumps(ONE).replace("39.0", "39.00"))
+    table = {"columns": COLUMNS, "rows": [ROW | {"cells": {"run": "x", "bleu": cell}}]}
+    one = {"title": "T", "commit": "abc", "tables": {"t": table}}
+    (folder / "one.json").write_text(text or json.dumps(one).replace("39.0", "39.00"))
     return Records(folder)
 
 
@@ -46,12 +37,8 @@ def test_no_table_of_figures_is_written_by_hand(page: str):
 
 
 def test_each_record_is_shown_and_says_what_made_it():
-    shown = {
-        (match["topic"], match["table"])
-        for page in pages(ROOT)
-        for match in MARKER.finditer(page.read_text("utf-8"))
-        if match["topic"]
-    }
+    markers = [match for page in pages(ROOT) for match in MARKER.finditer(page.read_text("utf-8"))]
+    shown = {(match["topic"], match["table"]) for match in markers if match["topic"]}
     assert {key for key, table in RECORDS.tables.items() if table.columns} == shown
     for place in RECORDS.places.values():
         if place.values and not place.origin("source"):
@@ -110,8 +97,7 @@ def test_a_file_that_is_no_record_is_refused(tmp_path: Path):
         records(tmp_path, text='{"title":\n,}')
     with pytest.raises(UserError, match=r"one.json: unknown option rows: "):
         records(tmp_path, text='{"title": "T", "tables": {}, "rows": []}')
-    with pytest.raises(UserError, match=r"results/one.json has no table u: .*choices: t"):
-        records(tmp_path).lines("one", "u")
+    require_refusal(lambda: records(tmp_path).lines("one", "u"), r"results/one.json has no table u: .*choices: t")
 
 
 def test_check_names_the_tables_that_differ_and_the_script_writes_them(tmp_path: Path, capsys: pytest.CaptureFixture):

@@ -95,10 +95,8 @@ def test_pipes_of_the_shell_and_closed_streams(write):
 
 def test_terms(write, call, scored: Scored):
     source = write("source", "Areas: the area of responsibility .\nno term\n")
-    files = [
-        write("hypotheses", "Bereiche : die Zuständigkeit.\nnichts\n"),
-        write("references", "Bereiche: der Zuständigkeitsbereich.\nnichts\n"),
-    ]
+    references = write("references", "Bereiche: der Zuständigkeitsbereich.\nnichts\n")
+    files = [write("hypotheses", "Bereiche : die Zuständigkeit.\nnichts\n"), references]
     terms = "area\tBereich\nareas\tBereiche\narea of responsibility\tZuständigkeit|Zuständigkeitsbereich\n"
     task = ["--task", "terms", "--source", source, "--glossary", write("glossary", terms)]
     scores = scored(*task, *files)
@@ -190,12 +188,8 @@ def test_a_log_is_compared_as_files_are(log, call, scored: Scored):
 def test_the_likelihood_of_what_a_beam_made_is_its_score(write, call, trained: Path) -> None:
     sources = ["the big cats see two green houses", "two dogs find bridges"]
     result = mt.load(trained, device="cpu").translate(sources)
-    texts = {"--source": sources, "--target": [one.text for one in result]}
-    pairs = [
-        word
-        for flag, lines in texts.items()
-        for word in (flag, write(flag.strip("-"), "".join(f"{line}\n" for line in lines)))
-    ]
+    source, target = ("".join(f"{line}\n" for line in lines) for lines in (sources, [one.text for one in result]))
+    pairs = ["--source", write("source", source), "--target", write("target", target)]
     done = call("score", "--task", "likelihood", "--device", "cpu", "--run", trained, *pairs)
     rows = [line.split(" ||| ") for line in done.out.splitlines()]
     for (score, log_prob, pieces, each), one in zip(rows, result, strict=True):

@@ -12,6 +12,7 @@ from mt.search.config import BeamConfig, OnlineConfig, revised_search
 from mt.search.policies import AlignAttConfig, RetranslateConfig
 from scripts import simuleval_agent
 from scripts.simuleval_agent import Interpreter, add_args, chosen
+from tests.refusals.sentences import require_refusal
 
 WAIT_2 = revised_search(OnlineConfig(max_extra=7), {"name": "wait_k", "k": 2})
 
@@ -30,11 +31,7 @@ def test_it_needs_no_simuleval() -> None:
 
 def test_the_search_is_the_runs_where_that_is_online() -> None:
     for arguments, configured, expected in (
-        (
-            ["--search", "alignatt", "--search-options", "f=1", "step=3"],
-            WAIT_2,
-            AlignAttConfig(f=1, step=3, max_extra=7),
-        ),
+        (["--search", "alignatt", "--search-options", "f=1", "step=3"], WAIT_2, ALIGN),
         ([], WAIT_2, WAIT_2),
         (["--search", "online"], WAIT_2, OnlineConfig(max_extra=7)),
         (["--search", "wait_k", "--wait-k", "2"], BeamConfig(max_extra=7), WAIT_2),
@@ -43,12 +40,10 @@ def test_the_search_is_the_runs_where_that_is_online() -> None:
         assert chosen(parsed(*arguments), configured) == expected
     with pytest.raises(UserError, match=r"^--wait-k K is an option of --search wait_k: leave out the one, or choose"):
         chosen(parsed("--search", "online", "--wait-k", "3"), OnlineConfig())
-    with pytest.raises(UserError, match=r"^--search-options are NAME=VALUE"):
-        chosen(parsed("--search-options", "f=[1"), ALIGN)
+    require_refusal(lambda: chosen(parsed("--search-options", "f=[1"), ALIGN), r"^--search-options are NAME=VALUE")
     with pytest.raises(UserError, match=r"^search=retranslate changes what it has shown: choose --search online or"):
         chosen(parsed(), RetranslateConfig())
-    with pytest.raises(UserError, match=r"^search\.k=0 is not possible"):
-        chosen(parsed("--wait-k", "0"), OnlineConfig())
+    require_refusal(lambda: chosen(parsed("--wait-k", "0"), OnlineConfig()), r"^search\.k=0 is not possible")
 
 
 def test_it_writes_what_is_certain_with_each_word_that_has_come(trained_hard: Path) -> None:

@@ -12,6 +12,7 @@ import mt
 from examples.simulstreaming_pipe import Interpreter, main, translated
 from examples.streaming import opened, parser_of
 from mt.errors import UserError
+from tests.refusals.sentences import require_refusal
 
 SEARCH = mt.AlignAttConfig(f=1)
 TEXTS = (" two bi", "g", " cats see", " green hou", "ses")
@@ -51,9 +52,7 @@ def test_words_that_go_on_are_drafted_over(interpreter: Interpreter, translator:
     assert times == sorted(times) and times[-1] >= 7 and {answer["status"] for answer in answers} == {"COMPLETE"}
 
 
-def test_a_sentence_ends_at_its_full_stop_and_at_the_end_of_the_input(
-    interpreter: Interpreter, translator: mt.Translator
-) -> None:
+def test_a_sentence_ends_at_its_full_stop_and_at_the_end_of_the_input(interpreter, translator):
     answers = [*translated([row(" two cats see houses. three"), row(" birds")], interpreter)]
     texts = []
     for sentence in ("two cats see houses.", "three birds"):
@@ -94,13 +93,10 @@ def test_its_lines_can_be_translated_again(interpreter: Interpreter) -> None:
 def test_other_lines_are_refused(line: str, fault: str, interpreter: Interpreter, tmp_path: Path) -> None:
     answers = translated([row(" two"), line], interpreter)
     assert next(answers)["is_final"] is False
-    with pytest.raises(UserError, match=rf"^standard input, line 2 is no line of SimulStreaming \({fault}.*\): send"):
-        next(answers)
+    require_refusal(lambda: next(answers), rf"^standard input, line 2 is no line of SimulStreaming \({fault}.*\): send")
 
 
-def test_what_is_no_utf8_is_refused_in_any_locale(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
-) -> None:
+def test_what_is_no_utf8_is_refused_in_any_locale(monkeypatch, capfd):
     began = SimpleNamespace(begin=lambda: SimpleNamespace(source_read=0))
     monkeypatch.setattr("examples.simulstreaming_pipe.opened", lambda _: began)
     monkeypatch.setattr("sys.argv", ["pipe", "run"])
