@@ -9,8 +9,8 @@ import torch
 from mt.common.memory import give_back
 from mt.device import autocast, choose, has_bfloat16, peak_memory, reset_peak_memory
 from mt.distributed import ProcessGroup
-from mt.errors import UserError
 from mt.kernels.processor import processor
+from tests.refusals.sentences import require_refusal
 
 
 def test_auto_takes_what_is_there() -> None:
@@ -22,8 +22,7 @@ def test_auto_takes_what_is_there() -> None:
 def test_a_device_that_is_absent_or_unknown_is_refused(name: str) -> None:
     absent = "is not on this machine: choose device=auto or device=cpu$"
     unknown = "is an invalid choice: .*choices: auto, cpu, cuda, cuda:1, "
-    with pytest.raises(UserError, match=f"^device={name} {absent if name == 'cuda:99' else unknown}"):
-        choose(name)
+    require_refusal(lambda: choose(name), f"^device={name} {absent if name == 'cuda:99' else unknown}")
 
 
 FLAGS = "(torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32)"

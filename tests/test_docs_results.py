@@ -18,9 +18,8 @@ PAGE = Path(__file__).parents[1] / "docs" / "results.md"
 
 def documented() -> dict[str, list[str]]:
     """For each key in the first column of a table the cells of its row."""
-    rows = [
-        line.strip("|").split("|") for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")
-    ]
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    rows = [line.strip("|").split("|") for line in lines if line.startswith("| `")]
     return {key: cells for cells in rows for key in re.findall(r"`([^`]+)`", cells[0])}
 
 

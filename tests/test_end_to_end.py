@@ -56,12 +56,8 @@ def test_killed_at_a_random_moment_and_resumed_it_ends_as_if_nothing_had_been(tr
     assert left(killed) == left(straight), f"killed {delay:.3f} s after update {moment} of {total}"
 
 
-ENDING = {
-    signal.SIGINT: ("interrupted", 130),
-    signal.SIGTERM: ("interrupted by SIGTERM", 75),
-    signal.SIGUSR1: ("interrupted by SIGUSR1", 75),
-    signal.SIGHUP: ("interrupted by SIGHUP", 129),
-}
+ENDING = {number: (f"interrupted by {number.name}", 75) for number in (signal.SIGTERM, signal.SIGUSR1)}
+ENDING |= {signal.SIGINT: ("interrupted", 130), signal.SIGHUP: ("interrupted by SIGHUP", 129)}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, *exhaustive(signal.SIGINT, signal.SIGUSR1, signal.SIGHUP)])
@@ -78,9 +74,8 @@ def test_a_signal_before_the_first_checkpoint(number: int, train: Callable[..., 
     assert "Traceback" not in err
     update = json.loads((run / "checkpoints/last/meta.json").read_text())["update"]
     assert update >= 1 and not (run / ".lock").exists()
-    assert err.splitlines()[-1] == (
-        f"{beginning}: the checkpoint of update {update} is complete; resume with `mt train resume={run}`"
-    )
+    saved = f"the checkpoint of update {update} is complete; resume with `mt train resume={run}`"
+    assert err.splitlines()[-1] == f"{beginning}: {saved}"
 
 
 def test_interrupts_one_after_another_leave_no_trace(train: Callable[..., Program], texts: Path, tmp_path: Path):

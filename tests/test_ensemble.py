@@ -21,12 +21,8 @@ SOURCES = ["the big cats see two green houses", "", "two dogs find bridges"]
 @pytest.fixture(scope="module")
 def other(configure: Callable[..., Config], corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of another seed, size and attention on the same corpus."""
-    changes = {
-        "seed": 3,
-        "encoder": {"name": "bigru", "hidden_size": 16},
-        "attention": {"name": "bahdanau"},
-        "training": {"max_updates": 40, "plots": 0},
-    }
+    parts = {"encoder": {"name": "bigru", "hidden_size": 16}, "attention": {"name": "bahdanau"}}
+    changes = parts | {"seed": 3, "training": {"max_updates": 40, "plots": 0}}
     run = begin(configure(changes), corpus, tmp_path_factory.mktemp("runs") / "other")
     train(run)
     run.close()
@@ -58,9 +54,8 @@ def test_probabilities_are_averaged(trained: Path, other: Path, trained_hard: Pa
 
 def test_soft_alignments_are_averaged_and_hard_ones_are_those_of_the_first(trained, other, trained_hard):
     target = ["zwei Hunde finden Brücken"]
-    one, two, hard = (
-        mt.load(folder, device="cpu").align(SOURCES[2:], target)[0] for folder in (trained, other, trained_hard)
-    )
+    runs = [mt.load(folder, device="cpu") for folder in (trained, other, trained_hard)]
+    one, two, hard = (run.align(SOURCES[2:], target)[0] for run in runs)
     both = mt.load([trained, other], device="cpu").align(SOURCES[2:], target)[0]
     np.testing.assert_allclose(both.alignment, (one.alignment + two.alignment) / 2, atol=1e-6)
     mixed = mt.load([trained_hard, trained], device="cpu")

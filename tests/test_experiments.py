@@ -42,13 +42,8 @@ def composed(*overrides: str) -> Config:
 
 def reduced(name: str, texts: Path) -> Config:
     """An experiment at sizes of 8, on files of a folder."""
-    overrides = [
-        "embedding.embedding_dim=8",
-        "encoder.hidden_size=8",
-        "decoder.hidden_size=8",
-        "decoder.readout_size=8",
-        "device=cpu",
-    ]
+    sizes = ("embedding.embedding_dim", "encoder.hidden_size", "decoder.hidden_size", "decoder.readout_size")
+    overrides = ["device=cpu", *(f"{size}=8" for size in sizes)]
     attention = composed(f"experiment={name}").attention
     for path, options in (("attention", attention), ("attention.energy", dict(attention).get("energy"))):
         if hasattr(options, "attention_dim"):

@@ -49,9 +49,7 @@ def reversed_(symbols: list[int]) -> list[int]:
     return symbols[::-1]
 
 
-def sampled(
-    draw: random.Random, lengths: tuple[int, int], unseen: Sequences = frozenset(), symbols: range = SYMBOLS
-) -> list[int]:
+def sampled(draw, lengths, unseen=frozenset(), symbols=SYMBOLS) -> list[int]:
     """Distinct symbols in any order, none of the `unseen` sequences."""
     while True:
         sequence = draw.sample(symbols, draw.randint(*lengths))
@@ -63,14 +61,7 @@ def padded(rows: list[list[int]]) -> Tensor:
     return torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
 
 
-def learnt(
-    config: ModelConfig,
-    task: Task,
-    lengths: tuple[int, int],
-    updates: int = UPDATES,
-    symbols: range = SYMBOLS,
-    until: float = LEARNT,
-) -> float:
+def learnt(config, task, lengths, updates=UPDATES, symbols=SYMBOLS, until=LEARNT) -> float:
     """The share of unseen sequences that are decoded without a fault, hard where the attention can be. until: nats per
     token of a batch, below which no more updates are taken."""
     torch.manual_seed(1)
@@ -107,13 +98,8 @@ def decoded_right(model: Seq2Seq, tests: list[list[int]], task: Task) -> float:
 def small(attention: str, *, causal: bool = False, options: Mapping[str, Any] = {}, **decoder: Any) -> ModelConfig:
     # From zeros: what is known of the source has gone through the attention.
     init_hidden = "final_state" if ATTENTIONS[attention] is NoAttention else "zeros"
-    parts = {
-        "name": "luong",
-        "hidden_size": 32,
-        "readout_size": 16,
-        "init_hidden": init_hidden,
-        "dropout": 0.0,
-    } | decoder
+    sizes = {"hidden_size": 32, "readout_size": 16, "dropout": 0.0}
+    parts = {"name": "luong", "init_hidden": init_hidden} | sizes | decoder
     return ModelConfig(
         embedding=EmbeddingConfig(embedding_dim=16, dropout=0.0),
         encoder=(LSTMConfig if causal else BiLSTMConfig)(hidden_size=32),

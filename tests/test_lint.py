@@ -33,12 +33,8 @@ def test_lint_catches_what_it_is_there_for(tmp_path: Path):
 
 
 def tracked() -> list[Path]:
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if listed.returncode:
         pytest.skip("this is no clone")
     return [path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file()]

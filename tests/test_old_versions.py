@@ -55,9 +55,7 @@ def test_choices_that_had_two_names_are_read(part: str, old: str, new: str) -> N
 @pytest.mark.parametrize(
     ("group", "option", "idle", "used"), [("training", "learnt_tags", 0.0, 0.4), ("tokenizer", "tags", 0, 8)]
 )
-def test_options_that_are_gone_are_left_out_where_they_changed_nothing(
-    group: str, option: str, idle: float, used: float
-) -> None:
+def test_options_that_are_gone_are_left_out_where_they_changed_nothing(group, option, idle, used):
     plain = parse({}, Config).model_dump(mode="json")
 
     def recorded(value: float) -> dict[str, Any]:
@@ -67,9 +65,7 @@ def test_options_that_are_gone_are_left_out_where_they_changed_nothing(
         return copied
 
     assert parse(as_now(recorded(idle)), Config) == parse(plain, Config)
-    require_refusal(
-        lambda: as_now(recorded(used)), rf"{group}.{option}=.*is gone, and mt 0.3.0 is the last release that reads"
-    )
+    require_refusal(lambda: as_now(recorded(used)), rf"{group}.{option}=.*is gone, and mt 0.3.0 is the last release")
 
 
 def test_a_run_whose_vocabulary_was_extended_is_read() -> None:
@@ -78,15 +74,9 @@ def test_a_run_whose_vocabulary_was_extended_is_read() -> None:
 
 
 GONE = [
-    (
-        {"streaming": True},
-        r"dataset\.streaming=true of this run is gone, and mt 0\.3\.0 is the last",
-    ),
+    ({"streaming": True}, r"dataset\.streaming=true of this run is gone, and mt 0\.3\.0 is the last"),
     ({"digits": {"lengths": [3, 7]}}, r"dataset\.digits=\{.* of this run is gone, and mt 0\.3\.0"),
-    (
-        {"field": {"name": "features", "network": "efficientnet_lite0"}},
-        r"dataset\.field\.network=efficientnet_lite0 of this run is gone, and mt 0\.3\.0",
-    ),
+    ({"field": {"name": "features", "network": "x"}}, r"dataset\.field\.network=x of this run is gone, and mt 0\.3\.0"),
 ]
 
 
@@ -109,9 +99,7 @@ def test_what_used_an_option_that_is_gone_names_the_last_release(dataset: dict, 
         ("training", {"objective": "minimum_risk"}, "training.objective=minimum_risk", "without it"),
     ],
 )
-def test_a_run_with_what_is_gone_names_the_release_that_reads_it(
-    group: str, values: dict[str, str], option: str, remedy: str, tmp_path: Path
-) -> None:
+def test_a_run_with_what_is_gone_names_the_release_that_reads_it(group, values, option, remedy, tmp_path):
     run = shutil.copytree(VERSIONS[-1] / "run", tmp_path / "run")
     for path in run.glob("checkpoints/*/config.json"):
         plain = json.loads(path.read_text(encoding="utf-8"))

@@ -108,9 +108,8 @@ def test_all_that_is_imported_is_declared():
     files = [path for part in ("mt", "data_prep") for path in (ROOT / part).rglob("*.py")]
     imported = {name for path in files for name in imports(path)}
     imported -= {*sys.stdlib_module_names, *NOT_OURS, "mt", "data_prep"}
-    owners = {
-        name: {one.lower().replace("_", "-") for one in found} for name, found in packages_distributions().items()
-    }
+    installed = packages_distributions().items()
+    owners = {name: {one.lower().replace("_", "-") for one in found} for name, found in installed}
     known = declared() | declared(*(extra for extra in PROJECT["optional-dependencies"] if extra != "test"))
     needed = {name: owners.get(name, {name.replace("_", "-")}) for name in imported}
     assert {name: owner for name, owner in needed.items() if not owner & known} == {}
@@ -168,9 +167,8 @@ def test_the_core_translates_by_onnx_without_the_rest(graphs: Path):
     assert (done.stderr, done.stdout) == ("", f"{expected.text}\n")
     done = subprocess.run([*command, "train"], capture_output=True, text=True, cwd=ROOT)
     assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch(
-        r"error: mt train needs \w+, which is not installed: pip install 'attentive-mt\[train\]'\n", done.stderr
-    )
+    sentence = r"error: mt train needs \w+, which is not installed: pip install 'attentive-mt\[train\]'\n"
+    assert re.fullmatch(sentence, done.stderr)
 
 
 # The steps of the Dockerfile where there is no Docker: the wheel, a user without rights, and no file written.

@@ -86,11 +86,8 @@ def bare(monkeypatch):
 def test_a_script_without_a_font_is_said_once(bare, capsys, text, missing):
     for _ in range(2):
         assert labels(heatmap([[1.0]], [text], ["a"])) == (["□" * len(text)], ["a"])
-    sentence = (
-        f"warning: no installed font has {missing}, so that heatmaps show □ in their place: install one, for example "
-        "of the Noto family\n"
-    )
-    assert capsys.readouterr() == ("", sentence if missing else "")
+    remedy = "so that heatmaps show □ in their place: install one, for example of the Noto family"
+    assert capsys.readouterr() == ("", f"warning: no installed font has {missing}, {remedy}\n" if missing else "")
 
 
 def test_installed_fonts_are_used_for_what_the_bundled_ones_lack(capsys):
@@ -151,9 +148,8 @@ def test_reads_and_writes_are_a_staircase_over_what_was_not_read():
         return tuple(image[image.shape[0] - 1 - int(y), int(x), :3])
 
     grey = {seen(row, column) for row, read in enumerate([2, 2, 3, 5]) for column in range(read, 5)}
-    assert len(grey) == 1 and grey.isdisjoint(
-        {seen(row, column) for row, read in enumerate([2, 2, 3, 5]) for column in range(read)}
-    )
+    others = {seen(row, column) for row, read in enumerate([2, 2, 3, 5]) for column in range(read)}
+    assert len(grey) == 1 and grey.isdisjoint(others)
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["reads and writes", "not read yet"]
     assert (axes.get_xlim(), axes.get_ylim()) == ((-0.5, 4.5), (3.5, -0.5))
     assert not heatmap(uniform(4, 5), list("abcde"), list("wxyz")).axes[0].lines

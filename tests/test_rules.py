@@ -96,10 +96,8 @@ def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 def home(module: str) -> tuple[str, int]:
     """The package that a module belongs to, and its floor."""
-    return max(
-        ((name, floor) for floor, names in enumerate(FLOORS) for name in names if within(module, name)),
-        key=lambda result: len(result[0]),
-    )
+    fitting = [(name, floor) for floor, names in enumerate(FLOORS) for name in names if within(module, name)]
+    return max(fitting, key=lambda result: len(result[0]))
 
 
 def layers(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, str]]:

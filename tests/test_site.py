@@ -25,9 +25,8 @@ def test_the_site_builds(tmp_path: Path) -> None:
     python = (tmp_path / "site" / "docs" / "reference" / "python.html").read_text(encoding="utf-8")
     assert "likelihoods" in python and "Session" in python
     found = json.loads((tmp_path / "site" / "searchindex.js").read_text(encoding="utf-8")[len("Search.setIndex(") : -1])
-    assert {"docs/online", "docs/tutorials/which-attention"} <= {
-        found["docnames"][page] for page in found["terms"]["mocha"]
-    }
+    of_mocha = {found["docnames"][page] for page in found["terms"]["mocha"]}
+    assert {"docs/online", "docs/tutorials/which-attention"} <= of_mocha
     home = (tmp_path / "site" / "docs" / "index.html").read_text(encoding="utf-8")
     pages = {os.path.relpath(f"{page}.html", "docs") for page in found["docnames"]} - {"index.html"}
     assert [page for page in pages if f'href="{page}"' not in home] == [], "a page that the list of pages lacks"
@@ -52,11 +51,8 @@ def test_pictures_are_of_figures_in_results() -> None:
 def test_the_reference_has_all_that_is_known_of_an_option() -> None:
     """Name, type, default, unit, meaning, source, and the presets that change it; a number without a unit fails."""
     reference = module("reference")
-    rows = [
-        [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-        for line in reference.options_page().splitlines()
-        if line.startswith("| `")
-    ]
+    lines = [line for line in reference.options_page().splitlines() if line.startswith("| `")]
+    rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
     options = {row[0].strip("`"): row[1:] for row in rows}
     assert len(options) > 150 and all(row[1] and (row[4] or row[5]) for row in rows)
     assert all(row[3] for row in rows if row[1].startswith(("integer", "number")))

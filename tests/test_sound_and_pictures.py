@@ -13,9 +13,9 @@ from data_prep.prepare import prepare
 from mt.__main__ import call
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.errors import UserError
 from mt.training.start import begin
 from mt.training.train import train_and_test
+from tests.refusals.sentences import require_refusal
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `images`")
@@ -83,27 +83,18 @@ def folder(kind: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def config(kind: str, folder: Path, configure: Callable[..., Config]) -> Config:
     parts = KINDS[kind]
+    dataset = {"name": kind, "folder": str(folder), "source": "path", "target": "text", "workers": 1}
+    dataset |= {"metrics": ["wer", "bleu"], "tokenizer": {"model_type": "word", "vocab_size": 10}}
+    training = {"epochs": 14, "validate_every": 70, "average_checkpoints": 1, "label_smoothing": 0.0}
     changes = {
-        "dataset": {
-            "name": kind,
-            "folder": str(folder),
-            "source": "path",
-            "target": "text",
-            "metrics": ["wer", "bleu"],
-            "field": parts["field"],
-            "tokenizer": {"model_type": "word", "vocab_size": 10},
-            "workers": 1,
-        },
-        "frontend": parts["frontend"],
+        "dataset": dataset | {"field": parts["field"]},
+        "training": training | {"batch_tokens": parts["batch_tokens"]},
         "embedding": {"embedding_dim": 16},
-        "encoder": parts["encoder"],
         "decoder": {"readout_size": 16},
         "optimizer": {"lr": 0.01},
-        "training": {"epochs": 14, "validate_every": 70, "average_checkpoints": 1, "label_smoothing": 0.0}
-        | {"batch_tokens": parts["batch_tokens"]},
         "search": {"name": "greedy"},
     }
-    return configure(changes)
+    return configure(changes | {name: parts[name] for name in ("frontend", "encoder")})
 
 
 @pytest.fixture(scope="module")
@@ -153,13 +144,10 @@ def test_paths_and_arrays_give_what_the_corpus_gives(kind: str, run: Path, folde
     forced = translator.align(paths[0], expected[0])
     assert forced.alignment.shape == (len(forced.tokens), len(forced.source_tokens))
     assert forced.links <= {(place, word) for place in range(64) for word in range(2)}
-    with pytest.raises(UserError, match=r"absent.* cannot be read"):
-        translator.translate(f"absent.{ending}")
+    require_refusal(lambda: translator.translate(f"absent.{ending}"), r"absent.* cannot be read")
 
 
-def test_the_scripts_take_paths(
-    kind: str, run: Path, folder: Path, corpora: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-):
+def test_the_scripts_take_paths(kind, run, folder, corpora, capsys, tmp_path):
     ending = KINDS[kind]["write"][2]
     expected = (run / "hypotheses/test.txt").read_text()
     paths = [str(folder / f"test{number}.{ending}") for number in range(6)]

@@ -60,7 +60,5 @@ def test_without_slurm_the_launcher_says_so(train: Callable[..., Program], tmp_p
     job = train("-m", "hydra/launcher=submitit_slurm", f"hydra.sweep.dir={tmp_path / 'sweep'}", "seed=1,2")
     _, err = job.communicate(timeout=300)
     assert job.returncode == 1
-    assert err.startswith(
-        'error: the launcher could not run all jobs (Could not detect "srun", are you indeed on a slurm'
-    )
+    assert err.startswith('error: the launcher could not run all jobs (Could not detect "srun", are you indeed on')
     assert err.count("\n") == 1

@@ -70,13 +70,8 @@ def closed(socket: ClientConnection) -> bool:
 def test_a_conversation(connected: Connected, translator: mt.Translator) -> None:
     socket = connected()
     hello = asked(socket, INIT)
-    assert hello == {
-        "type": "init_ok",
-        "protocol_version": 1,
-        "direction": "en-de",
-        "preset": "alignatt",
-        "model": "tiny",
-    }
+    about = {"direction": "en-de", "preset": "alignatt", "model": "tiny"}
+    assert hello == {"type": "init_ok", "protocol_version": 1} | about
     words = SENTENCE.split()
     session = translator.stream(SEARCH)
     text = ""
@@ -84,12 +79,8 @@ def test_a_conversation(connected: Connected, translator: mt.Translator) -> None
         tail = " ".join(words[seq : seq + 1])
         answer = asked(socket, update(" ".join(words[:seq]), 4, tail=tail, seq=seq))
         session.read(words[seq - 1], tail=tail)
-        assert (answer["type"], answer["seq"], answer["utterance_id"], answer["final"]) == (
-            "translation",
-            seq,
-            4,
-            False,
-        )
+        expected = {"type": "translation", "seq": seq, "utterance_id": 4, "final": False}
+        assert answer.items() >= expected.items()
         assert text + answer["committed_delta"] == answer["committed_text"] == session.text
         assert answer["buffer_text"] == " ".join(session.draft)
         covered = answer["covered_source_units"]
@@ -148,11 +139,7 @@ def test_inits_that_are_refused(connected: Connected) -> None:
     for message, code, sentence in (
         ("{", "bad_protocol", "this is no message of protocol 1 (Invalid JSON: EOF while parsing an object at line 1"),
         (b"\xff", "bad_protocol", "this is no message of protocol 1 (Invalid JSON: "),
-        (
-            {"type": "hello"},
-            "bad_protocol",
-            "this is no message of protocol 1 (type: Input should be 'init' or 'update')",
-        ),
+        ({"type": "hello"}, "bad_protocol", "this is no message of protocol 1 (type: Input should be 'init' or"),
         (update("two"), "bad_protocol", "the first message is an init, and all others are updates"),
         (INIT | {"protocol_version": 2}, "bad_protocol", "protocol_version=2 is not known: expected 1"),
         (INIT | {"target_lang": "fr"}, "unsupported_direction", "this run translates en-de, not en-fr"),
@@ -171,11 +158,7 @@ def test_updates_that_are_refused_keep_the_session(connected: Connected, transla
     for message, code, sentence in (
         ("nonsense", "bad_protocol", "this is no message of protocol 1 (Invalid JSON: "),
         (INIT, "bad_protocol", "the first message is an init, and all others are updates"),
-        (
-            update("") | {"words": ["two"]},
-            "bad_protocol",
-            "this is no message of protocol 1 (words.0: Input should be a",
-        ),
+        (update("") | {"words": ["two"]}, "bad_protocol", "this is no message of protocol 1 (words.0: Input should be"),
         (update("two small cats"), "processing_failed", "committed words changed: send all of the utterance, and in"),
         (update("two"), "processing_failed", "committed words changed: send all of the utterance, and in the tail"),
     ):
@@ -194,9 +177,8 @@ def test_one_session_too_many(connected: Connected) -> None:
         assert asked(socket, INIT)["type"] == "init_ok"
     other = connected()
     answer = json.loads(other.recv(timeout=60))
-    assert (
-        answer["code"] == "busy" and answer["message"] == "all 2 sessions are taken: come again later" and closed(other)
-    )
+    assert (answer["code"], answer["message"]) == ("busy", "all 2 sessions are taken: come again later")
+    assert closed(other)
     sockets[0].close()
     for _ in range(100):  # the place becomes free a moment later
         socket = connected()

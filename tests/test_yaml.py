@@ -68,9 +68,8 @@ def choices() -> list[list[str]]:
     for row in rows:
         if {*row} & {*mixing}:
             row[:] = ["decoder=luong" if override.startswith("decoder=") else override for override in row]
-    of_parts = [
-        ["preset=phrasebook", "dataset=phrasebook", *(one for one in row if one[:8] != "dataset=")] for row in rows
-    ]
+    own = ["preset=phrasebook", "dataset=phrasebook"]
+    of_parts = [[*own, *(one for one in row if one[:8] != "dataset=")] for row in rows]
     return [*of_parts, *([f"dataset={name}"] for name in names("dataset"))]
 
 
