@@ -131,7 +131,7 @@ class FieldsFile(TableFile):
             if all(column.isdecimal() for column in self._columns[:2]):
                 names = [str(column) for column in range(1, len(fields) + 1)]
                 return number, names, itertools.chain([(number, fields)], rows)
-            return number, fields, rows
+            return number, [*map(str.strip, fields)], rows
         return 1, [], rows
 
 

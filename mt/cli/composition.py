@@ -85,10 +85,10 @@ def run_composed(name: str, job: Job, arguments: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def _as_sentences() -> Iterator[None]:
-    """Turns errors of Hydra, OmegaConf and launchers into a UserError with the same message."""
+    """Turns errors of Hydra, OmegaConf, YAML and launchers into a UserError with the same message."""
     try:
         yield
-    except (HydraException, OmegaConfBaseException) as error:
+    except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
         cause = f" ({first_line(error.__cause__)})" if error.__cause__ is not None else ""
         raise UserError(f"{message_of(error)}{cause}") from None
     except RecursionError:  # of Hydra's parser

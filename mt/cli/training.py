@@ -16,7 +16,6 @@ from mt.cli.start import continued_config, resumed_config, with_earlier_model
 from mt.common.options import parse
 from mt.common.terminal import say
 from mt.config import Config
-from mt.data.tokenizer import Tokenizers
 from mt.distributed import ALONE, ProcessGroup
 from mt.errors import UserError, reported
 from mt.evaluation.report import table
@@ -43,6 +42,11 @@ def run_jobs(arguments: Sequence[str]) -> None:
 
 
 def _job(composed: dict[str, Any], overrides: list[str], processes: ProcessGroup = ALONE) -> None:
+    if missing := {"folder", "resume", "corpora", "init_from"} - composed.keys():
+        raise UserError(
+            f"the configuration has no option {sorted(missing)[0]}: begin its list of defaults with config, as in "
+            "`defaults: [config, _self_]`"
+        )
     if composed["resume"] == AUTO and composed["folder"] is None and not is_sweep():
         raise UserError(
             "resume=auto goes on in the folder that it is given, and this one has the time in its name: add "
@@ -80,24 +84,15 @@ def _open_run(composed: Mapping[str, Any], overrides: Sequence[str], folder: Pat
         config = continued_config(parse(plain, Config), trained, folder)
         corpus = open_corpus(config.dataset, corpora, inherited_tokenizers(folder), processes)
         return resume(config, corpus, folder, processes)
-    # A new run may start from the weights of another.
+    # A new run may start from the weights of another, with its model and tokenizers.
     tokenizers = None
     if plain["init_from"] is not None:
-        plain, tokenizers = _with_init_from(plain, overrides, folder)
+        earlier = load_earlier(plain["init_from"], folder)
+        plain = with_earlier_model(plain, overrides, earlier.config)
+        require_same_sizes(earlier, parse(plain, Config))
+        tokenizers = earlier.tokenizers
     config = parse(plain, Config)
     run = begin(config, open_corpus(config.dataset, corpora, tokenizers, processes), folder, processes)
     if processes.is_first:
         save_composed(plain, run.folder)
     return run
-
-
-def _with_init_from(
-    composed: dict[str, Any], overrides: Sequence[str], folder: Path
-) -> tuple[dict[str, Any], Tokenizers]:
-    """Returns the composed options with the model of the run that `init_from` names, and the tokenizers that the new
-    run takes from there."""
-    earlier = load_earlier(composed["init_from"], folder)
-    composed = with_earlier_model(composed, overrides, earlier.config)
-    config = parse(composed, Config)
-    require_same_sizes(earlier, config)
-    return composed, earlier.tokenizers

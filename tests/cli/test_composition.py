@@ -14,6 +14,7 @@ from omegaconf import OmegaConf
 
 from mt.cli.composition import STATUS, output_folder
 from mt.cli.start import continued_config, resumed_config
+from mt.cli.training import run_jobs
 from mt.common.options import parse
 from mt.config import Config
 from mt.errors import Preempted, UserError
@@ -102,6 +103,27 @@ def test_aliases_of_aliases_without_end_are_refused_at_once(call: Call, capfd, t
     file.write_text("defaults: [phrasebook]\nlimit: &n 7\ndev_size: *n\n")
     [(plain, _)] = call(f"--config-dir={tmp_path / 'own'}", "dataset=mine")
     assert plain["dataset"]["dev_size"] == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("seed: [1\n", 'while parsing a flow sequence in "'),
+        ("seed: 1\n", "the configuration has no option corpora: begin its list of defaults with config, as in "),
+        ("defaults: [config, _self_]\nsede: 1\n", "unknown option sede: did you mean seed? "),
+    ],
+)
+def test_a_configuration_of_ones_own_that_cannot_be_used(
+    text: str, sentence: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["train.py"])
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "")
+    (tmp_path / "mine.yaml").write_text(text)
+    with pytest.raises(SystemExit) as end:
+        run_jobs(["--config-dir", str(tmp_path), "--config-name", "mine"])
+    errors = capfd.readouterr().err
+    assert end.value.code == STATUS and errors.startswith(f"error: {sentence}") and errors.count("\n") == 1
 
 
 @pytest.mark.parametrize(("line", "sentence"), MISTAKES)

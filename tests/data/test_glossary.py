@@ -60,7 +60,12 @@ def test_a_line_of_json_is_the_glossary_of_its_text(tmp_path: Path):
     of_texts = glossaries_of(path, 3)
     assert [found(one, "a space") for one in of_texts] == [[("space", ("Raum",))], [], [("space", ("Space", "Spaces"))]]
     assert [found(one, "a space") for one in glossaries_of([{"space": "x"}, None], 2)] == [[("space", ("x",))], []]
-    with pytest.raises(UserError, match=re.escape("a glossary for each of 2 texts is a list with as many entries")):
+    with pytest.raises(
+        UserError,
+        match=re.escape(
+            "a glossary for each of 2 texts is a list with as many entries, or a .jsonl file with as many lines: "
+        ),
+    ):
         glossaries_of(path, 2)
 
 

@@ -153,6 +153,11 @@ def test_a_table_beside_the_texts_that_are_read_is_named(tmp_path: Path) -> None
     assert [note.partition(": ")[2] for note in open_source(folder).notes()] == [expected]
 
 
+def test_names_of_columns_have_no_blanks_around_them(tmp_path: Path) -> None:
+    source = open_source(_folder(tmp_path, "train.csv", b"en, de\na, b\n"))
+    assert [[pair.source, pair.target] for pair in source.splits["train"].read()] == [["a", " b"]]
+
+
 # Parquet that is damaged, or is no table of pairs.
 
 
