@@ -184,11 +184,8 @@ def origin(run: Path, name: str) -> dict[str, Any]:
     """Says which weights a checkpoint holds: `name` (`average` or `ema` for averages of weights), the last `update` in
     them, of an average the updates `averaged`, and of a moving average its `ema_decay`."""
     meta = load_meta(locate(run, name))
-    if meta.averaged:
-        return {"name": "average", "update": meta.update, "averaged": meta.averaged}
-    if meta.ema_decay is not None:
-        return {"name": "ema", "update": meta.update, "ema_decay": meta.ema_decay}
-    return {"name": name, "update": meta.update}
+    kind = "average" if meta.averaged else "ema" if meta.ema_decay else name
+    return {"name": kind} | meta.model_dump(include={"update", "averaged", "ema_decay"}, exclude_none=True)
 
 
 def samples(split: Split, translations: Sequence[Translation]) -> str:
