@@ -1,20 +1,5 @@
-"""Forced alignment: which source word has most of the attention as a model is given each word of a translation.
-
-    mt align RUN --source corpus.en --target corpus.de [--gold corpus.links] > corpus.pharaoh
-
-Prints a line of word links (Pharaoh: source-target, from 0) for each pair of lines. Words are those of
-`mt.data.words.words`, where punctuation marks are words, or letters and phones of a model of dataset=letters, or
-characters where the model reads and writes characters; with --words blanks they are what stands between blanks, as in
-gold links of text that is tokenised already. --gold, in the same format and of the same words, with ipj for possible
-links, adds the alignment error rate on standard error; with --one-based it counts from 1. It may be of the NAACL
-format, too. A gold link to a word that is not there is refused; one to a word for which the model has no piece of its
-own is left out, and counted.
-
-    mt align RUN REVERSE --symmetrise grow-diag --source corpus.en --target corpus.de
-
-REVERSE is a run of the other direction, and both runs make the links. --extract says how links are made of the
-attention. With --shift a word has the attention of the step that has read it: see docs/alignments.md.
-"""
+"""The command align: its manual, which `--help` prints, the function that reads the command line, and the options that
+this alone has."""
 
 import argparse
 import sys
@@ -37,9 +22,27 @@ if TYPE_CHECKING:
     from mt.decoding.translation import Translation
     from mt.decoding.translator import Translator
 
+ALIGN = """Forced alignment: which source word has most of the attention as a model is given each word of a translation.
+
+    mt align RUN --source corpus.en --target corpus.de [--gold corpus.links] > corpus.pharaoh
+
+Prints a line of word links (Pharaoh: source-target, from 0) for each pair of lines. Words are those of
+`mt.data.words.words`, where punctuation marks are words, or letters and phones of a model of dataset=letters, or
+characters where the model reads and writes characters; with --words blanks they are what stands between blanks, as in
+gold links of text that is tokenised already. --gold, in the same format and of the same words, with ipj for possible
+links, adds the alignment error rate on standard error; with --one-based it counts from 1. It may be of the NAACL
+format, too. A gold link to a word that is not there is refused; one to a word for which the model has no piece of its
+own is left out, and counted.
+
+    mt align RUN REVERSE --symmetrise grow-diag --source corpus.en --target corpus.de
+
+REVERSE is a run of the other direction, and both runs make the links. --extract says how links are made of the
+attention. With --shift a word has the attention of the step that has read it: see docs/alignments.md.
+"""
+
 
 def align(arguments: Sequence[str] | None = None) -> None:
-    parser = Parser(__doc__)
+    parser = Parser(ALIGN)
     add_run_options(parser, several="with --symmetrise, a second one of the other direction")
     parser.add_argument("--source", type=Path, required=True, metavar="FILE")
     parser.add_argument("--target", type=Path, required=True, metavar="FILE")

@@ -1,5 +1,5 @@
-"""The commands that decode: translate, stream, evaluate. Each is a function, whose docstring is the manual that
-`--help` prints. It reads the command line and hands over to `mt.decoding` and `mt.evaluation`."""
+"""The commands that decode: translate, stream, evaluate. Each has its manual, which `--help` prints, then its
+function, which reads the command line and hands over to `mt.decoding` and `mt.evaluation`."""
 
 import argparse
 import contextlib
@@ -31,42 +31,40 @@ if TYPE_CHECKING:
     from mt.decoding.confidence import Unsure
     from mt.decoding.translator import Translator
 
+TRANSLATE = """Translate a file or standard input, one text a line, to standard output.
+
+    mt translate RUN source.txt > target.txt
+    mt translate RUN < source.txt > target.txt
+    mt translate RUN1 RUN2 ... < source.txt > target.txt
+
+Several runs of one vocabulary translate together: by the mean of their probabilities, and the search of the first.
+A blank line gives a blank line. With --n-best each hypothesis has a line `index ||| text ||| score`, where index counts
+the lines of the input from 0. --alignments writes one line of word links (Pharaoh: source-target, from 0) per line of
+output; words are those of `mt.data.words.words`, or characters where the model reads and writes characters.
+
+Into a file or a pipe a translation is written as it is; on a terminal, what in it would give the terminal orders
+(control characters, turns of a line's direction) is shown as an escape.
+
+--plots draws what each best text attended to, DIR/0000.png for the first line and so on: a heatmap of pieces, or with
+--plot-words of words, with a sound's spectrogram, or for each piece or word a panel of the picture.
+
+With --constraints json a line is {"text": ..., "constraints": [...], "avoid": [...], "prefix": ...}: phrases that must
+appear (or {"any_of": [...]}), phrases that must not, and how the translation begins; all but the text may be left out.
+With --constraints tab a line is a text, and after TAB characters the phrases that must appear. Phrases need a beam.
+
+--format html or xliff translates a document, or with --each-line each line: its tags stand where the word
+links say, and placeholders as {name} and %s are kept; see docs/markup.md. text has placeholders alone.
+
+--glossary is a file of lines `source<TAB>target[|target...]`: each term is written where the attention reads its
+source, whatever the search. An entry with capital letters matches as it is written, others whatever the case. In a file
+that ends in .jsonl line n is an object of the entries for line n alone.
+
+Where the model reads sound or pictures, each line is a path, or FILE such a file itself; links are then from positions.
+"""
+
 
 def translate(arguments: Sequence[str] | None = None) -> None:
-    """Translate a file or standard input, one text a line, to standard output.
-
-        mt translate RUN source.txt > target.txt
-        mt translate RUN < source.txt > target.txt
-        mt translate RUN1 RUN2 ... < source.txt > target.txt
-
-    Several runs of one vocabulary translate together: by the mean of their probabilities, and the search of the first.
-    A blank line gives a blank line. With --n-best each hypothesis has a line `index ||| text ||| score`, where index
-    counts the lines of the input from 0. --alignments writes one line of word links (Pharaoh: source-target, from 0)
-    per line of output; words are those of `mt.data.words.words`, or characters where the model reads and writes
-    characters.
-
-    Into a file or a pipe a translation is written as it is; on a terminal, what in it would give the terminal orders
-    (control characters, turns of a line's direction) is shown as an escape.
-
-    --plots draws what each best text attended to, DIR/0000.png for the first line and so on: a heatmap of pieces, or
-    with --plot-words of words, with a sound's spectrogram, or for each piece or word a panel of the picture.
-
-    With --constraints json a line is {"text": ..., "constraints": [...], "avoid": [...], "prefix": ...}: phrases that
-    must appear (or {"any_of": [...]}), phrases that must not, and how the translation begins; all but the text may be
-    left out. With --constraints tab a line is a text, and after TAB characters the phrases that must appear. Phrases
-    need a beam.
-
-    --format html or xliff translates a document, or with --each-line each line: its tags stand where the word
-    links say, and placeholders as {name} and %s are kept; see docs/markup.md. text has placeholders alone.
-
-    --glossary is a file of lines `source<TAB>target[|target...]`: each term is written where the attention reads its
-    source, whatever the search. An entry with capital letters matches as it is written, others whatever the case. In a
-    file that ends in .jsonl line n is an object of the entries for line n alone.
-
-    Where the model reads sound or pictures, each line is a path, or FILE such a file itself; links are then from
-    positions.
-    """
-    parser = Parser(translate.__doc__)
+    parser = Parser(TRANSLATE)
     several = "several: their ensemble; at last FILE, text, plain or .gz, else standard input"
     add_run_options(parser, several=several, engine=True)
     parser.add_argument("--alignments", type=Path, metavar="FILE", help="where to write word links")
@@ -75,14 +73,15 @@ def translate(arguments: Sequence[str] | None = None) -> None:
     # Options of how texts are translated, and of what is asked of the translations.
     add_search_options(parser)
     add_unknown_options(parser)
+    parser.add_argument(
+        "--constraints", choices=("json", "tab"), help="lines say what is asked of their translations, in this form"
+    )
     parser.add_argument("--glossary", type=Path, metavar="FILE", help="terms, and how they are translated")
     _add_line_options(parser)
+    parser.needed = {"--leave-out": "--min-confidence", "--plot-format": "--plots", "--plot-words": "--plots"}
+    parser.needed |= {"--each-line": "--format", "--placeholders": "--format"}
     options = parser.parse_args(arguments)
     _refuse_unfitting(parser, options)
-    _translate(options)
-
-
-def _translate(options: argparse.Namespace) -> None:
     # What is no folder at the end is the text.
     path = options.run.pop() if len(options.run) > 1 and not options.run[-1].is_dir() else None
     # A mistake in the glossary shows before the model is loaded.
@@ -117,9 +116,6 @@ def _translate(options: argparse.Namespace) -> None:
 
 def _add_line_options(parser: Parser) -> None:
     parser.add_argument(
-        "--constraints", choices=("json", "tab"), help="lines say what is asked of their translations, in this form"
-    )
-    parser.add_argument(
         "--buffer-size", type=whole_number(1, 10**9), default=1000, metavar="N", help="lines read at once (1: each)"
     )
     help_text = "mark, as [?word], what is less probably right; see docs/confidence.md"
@@ -132,8 +128,6 @@ def _add_line_options(parser: Parser) -> None:
     help_text = "with --format: syntaxes of what is kept whole, as braces,qt; else those of the run"
     parser.add_argument("--placeholders", type=_names, metavar="NAMES", help=help_text)
     parser.add_argument("--each-line", action="store_true", help="with --format: each line is a document")
-    parser.needed = {"--leave-out": "--min-confidence", "--plot-format": "--plots", "--plot-words": "--plots"}
-    parser.needed |= {"--each-line": "--format", "--placeholders": "--format"}
 
 
 @contextlib.contextmanager
@@ -178,23 +172,25 @@ def _refuse_unfitting(parser: Parser, options: argparse.Namespace) -> None:
         parser.error(f"{flags[0]} is about lines without tags: leave it out, or leave out --format")
 
 
+STREAM = """Translate while the source is still arriving: words from a pipe, or sound, to standard output.
+
+    some-recogniser | mt stream RUN
+    mt stream RUN --audio FILE
+    arecord -q -t raw -f S16_LE -c 1 -r 16000 | mt stream RUN --audio -
+
+A word is read when white space follows it, and a newline ends the sentence; each target word is written as soon as it
+is certain, and never taken back. Models that read and write characters do so character by character.
+
+Models that read sound take --audio: a file in any form that they were trained on, of any length, which is read as if
+it arrived; or -, raw samples from standard input: 16-bit little-endian integers, one channel, at the rate of the run
+(dataset.field.rate; half a sample at the end is left out). The end of the sound ends the line.
+
+--glossary is a file of lines `source<TAB>target[|target...]`: each term is written where the attention stops on it.
+"""
+
+
 def stream(arguments: Sequence[str] | None = None) -> None:
-    """Translate while the source is still arriving: words from a pipe, or sound, to standard output.
-
-        some-recogniser | mt stream RUN
-        mt stream RUN --audio FILE
-        arecord -q -t raw -f S16_LE -c 1 -r 16000 | mt stream RUN --audio -
-
-    A word is read when white space follows it, and a newline ends the sentence; each target word is written as soon as
-    it is certain, and never taken back. Models that read and write characters do so character by character.
-
-    Models that read sound take --audio: a file in any form that they were trained on, of any length, which is read as
-    if it arrived; or -, raw samples from standard input: 16-bit little-endian integers, one channel, at the rate of the
-    run (dataset.field.rate; half a sample at the end is left out). The end of the sound ends the line.
-
-    --glossary is a file of lines `source<TAB>target[|target...]`: each term is written where the attention stops on it.
-    """
-    parser = Parser(stream.__doc__)
+    parser = Parser(STREAM)
     # A stream takes fewer options than `translate`: it has no lines to number, and cannot meet phrases.
     add_run_options(parser)
     add_search_options(parser)
@@ -211,26 +207,29 @@ def stream(arguments: Sequence[str] | None = None) -> None:
         translate_live(translator, search, options.audio, glossary, options.avoid)
 
 
+EVALUATE = """Decode and score a split of the corpus that a run was trained on.
+
+    mt evaluate RUN [--split dev] [--search greedy] [--beam 10] [--checkpoint last]
+
+Prints the scores, and writes results.json, hypotheses/ and alignments/ to --out, by default
+RUN/evaluations/<split>-<checkpoint>-<search>, with the options that differ from the run's own, such as
+test-best-beam-beam_size=10; the test results that training left in RUN itself are not touched. Of hf://OWNER/NAME
+they go to outputs/OWNER/NAME/evaluations/... in the working directory.
+
+Several runs of one vocabulary are decoded together (RUN1 RUN2 ...): the mean of their probabilities, on the data and by
+the search of the first, below which the results are then, as in ensemble-of-2-test-best-beam.
+"""
+
+
 _ONE_RUN = (
     "--calibrate makes the table of confidences of one run in a folder here, of its dev split: write RUN --split dev "
     "--calibrate"
 )
+_OTHERWISE = ", or decode your text with mt translate and score it with mt score"
 
 
 def evaluate(arguments: Sequence[str] | None = None) -> None:
-    """Decode and score a split of the corpus that a run was trained on.
-
-        mt evaluate RUN [--split dev] [--search greedy] [--beam 10] [--checkpoint last]
-
-    Prints the scores, and writes results.json, hypotheses/ and alignments/ to --out, by default
-    RUN/evaluations/<split>-<checkpoint>-<search>, with the options that differ from the run's own, such as
-    test-best-beam-beam_size=10; the test results that training left in RUN itself are not touched. Of hf://OWNER/NAME
-    they go to outputs/OWNER/NAME/evaluations/... in the working directory.
-
-    Several runs of one vocabulary are decoded together (RUN1 RUN2 ...): the mean of their probabilities, on the data
-    and by the search of the first, below which the results are then, as in ensemble-of-2-test-best-beam.
-    """
-    parser = Parser(evaluate.__doc__)
+    parser = Parser(EVALUATE)
     add_run_options(parser, several="of several, their ensemble", engine=True)
     parser.add_argument("--split", default="test", choices=("test", "dev"))
     add_search_options(parser)
@@ -242,10 +241,7 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--corpora", type=Path, default=Path("outputs/corpora"), help="where prepared corpora are kept")
     parser.add_argument("--calibrate", action="store_true", help="make the run's table of confidences, of --split dev")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write")
-    _evaluate(parser.parse_args(arguments))
-
-
-def _evaluate(options: argparse.Namespace) -> None:
+    options = parser.parse_args(arguments)
     home = folder_of_results(options.run[0])
     with reported_in_flags():
         # A table of confidences is of one run in a folder, on dev, by torch.
@@ -275,6 +271,7 @@ def _evaluate(options: argparse.Namespace) -> None:
             translator.tokenizers,
             inherited=config.init_from is not None,
             run=str(options.run[0]),
+            otherwise=_OTHERWISE,
         )
         split = corpus.split(options.split)
         if not len(split):

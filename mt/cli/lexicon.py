@@ -1,4 +1,19 @@
-"""Write a pronunciation lexicon: the phones of each word of a list, by a model of dataset=letters.
+"""The command lexicon: its manual, which `--help` prints, and the function that reads the command line."""
+
+import itertools
+import sys
+from collections.abc import Mapping, Sequence, Set
+from pathlib import Path
+
+from mt.cli.arguments import add_run_options, load_translator, reported_in_flags
+from mt.cli.parser import Parser, share, whole_number
+from mt.common.terminal import note, output
+from mt.data.tokenizer import UNK
+from mt.errors import UserError, shown
+from mt.storage import require_writable, write_text
+from mt.text_io import composed
+
+LEXICON = """Write a pronunciation lexicon: the phones of each word of a list, by a model of dataset=letters.
 
     mt lexicon RUN --words words.txt > lexicon.txt
     mt lexicon RUN --words words.txt --n 3 --threshold 0.1 --probabilities --out lexiconp.txt
@@ -20,19 +35,6 @@ then.
 The lexicon is written when all of it is there. Words without a pronunciation, words with letters that the model has
 never seen, and words whose phones in the dictionary are none of the model's are counted on standard error.
 """
-
-import itertools
-import sys
-from collections.abc import Mapping, Sequence, Set
-from pathlib import Path
-
-from mt.cli.arguments import add_run_options, load_translator, reported_in_flags
-from mt.cli.parser import Parser, share, whole_number
-from mt.common.terminal import note, output
-from mt.data.tokenizer import UNK
-from mt.errors import UserError, shown
-from mt.storage import require_writable, write_text
-from mt.text_io import composed
 
 
 def lexicon(arguments: Sequence[str] | None = None) -> None:
@@ -78,7 +80,7 @@ def lexicon(arguments: Sequence[str] | None = None) -> None:
 
 
 def _parser() -> Parser:
-    parser = Parser(__doc__)
+    parser = Parser(LEXICON)
     add_run_options(parser, several="of several, their ensemble", engine=True)
     parser.add_argument("--words", type=Path, required=True, metavar="FILE", help="the words; -: standard input")
     parser.add_argument("--n", type=whole_number(1, 1000), default=1, metavar="N", help="most pronunciations of a word")

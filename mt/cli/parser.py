@@ -2,7 +2,6 @@
 then helpers for messages."""
 
 import argparse
-import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,10 +29,8 @@ class Parser(argparse.ArgumentParser):
     Options cannot be abbreviated, and can be given only once."""
 
     def __init__(self, doc: str | None, *, prog: str | None = None):
-        """doc: the docstring of a command, which is its manual."""
         formatter = argparse.RawDescriptionHelpFormatter
-        manual = inspect.cleandoc(doc or "")
-        super().__init__(prog or _started_as(), description=manual, formatter_class=formatter, allow_abbrev=False)
+        super().__init__(prog or _started_as(), description=doc, formatter_class=formatter, allow_abbrev=False)
         self.add_argument("--version", action="version", version=f"mt {VERSION}", help="show the version of mt")
         for kind, convert in ((Path, _path), (int, number_of(int)), (float, number_of(float))):
             self.register("type", kind, convert)

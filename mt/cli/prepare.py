@@ -40,16 +40,18 @@ def _prepare(composed: dict[str, Any], overrides: list[str]) -> None:
         say(visible(line))
 
 
+GET = """Download a public data set into DIR, check it against the sums of this release, and cut its splits.
+
+    mt get                      the sets, with their terms
+    mt get multi30k DIR         then: mt train dataset=multi30k dataset.folder=DIR
+
+After an interruption the same command downloads what is not there yet. DIR appears when all of it is right.
+DIR/origin.json says where each file came from.
+"""
+
+
 def get(arguments: Sequence[str] | None = None) -> None:
-    """Download a public data set into DIR, check it against the sums of this release, and cut its splits.
-
-        mt get                      the sets, with their terms
-        mt get multi30k DIR         then: mt train dataset=multi30k dataset.folder=DIR
-
-    After an interruption the same command downloads what is not there yet. DIR appears when all of it is right.
-    DIR/origin.json says where each file came from.
-    """
-    parser = Parser(get.__doc__)
+    parser = Parser(GET)
     parser.add_argument("name", nargs="?", metavar="NAME", help="a set; without it, those that there are")
     parser.add_argument("folder", nargs="?", type=Path, metavar="DIR", help="a new folder for the splits")
     parser.add_argument("--mirror", metavar="URL", help="a folder that has the files to download, as file:///copies")

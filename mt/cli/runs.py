@@ -1,5 +1,5 @@
-"""The commands about trained runs: compare, average, export. Each is a function, whose docstring is the manual that
-`--help` prints. It reads the command line and hands over to `mt.comparison`, `mt.training` and `mt.export`."""
+"""The commands about trained runs: compare, average, export. Each has its manual, which `--help` prints, then its
+function, which reads the command line and hands over to `mt.comparison`, `mt.training` and `mt.export`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,19 +20,20 @@ from mt.storage import require_writable
 from mt.training.initialisation import inherited_tokenizers
 from mt.training.saving import average_checkpoints
 
+COMPARE = """One table over runs: scores with 95 % intervals, significance, perplexity, alignment error, speed and size.
+
+    mt compare outputs/phrasebook [--baseline general]
+
+RUN is the folder of a finished run, or one above several; all must have been tested on the same text, which has not
+changed since. Prints the table, and writes it with learning curves and the heatmaps of the first test sentences to
+--out: index.html, table.md, table.tex (booktabs), table.csv, comparison.json. Runs that were decoded online
+(search=online or wait_k, in training or by mt evaluate) are also drawn as quality over latency: tradeoff.png,
+and in --plot-format beside it.
+"""
+
 
 def compare(arguments: Sequence[str] | None = None) -> None:
-    """One table over runs: scores with 95 % intervals, significance, perplexity, alignment error, speed and size.
-
-        mt compare outputs/phrasebook [--baseline general]
-
-    RUN is the folder of a finished run, or one above several; all must have been tested on the same text, which has not
-    changed since. Prints the table, and writes it with learning curves and the heatmaps of the first test sentences to
-    --out: index.html, table.md, table.tex (booktabs), table.csv, comparison.json. Runs that were decoded online
-    (search=online or wait_k, in training or by mt evaluate) are also drawn as quality over latency: tradeoff.png,
-    and in --plot-format beside it.
-    """
-    parser = Parser(compare.__doc__)
+    parser = Parser(COMPARE)
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN")
     parser.add_argument("--baseline", help="a run's folder, its name in the table or its attention; else the first run")
     parser.add_argument(
@@ -82,18 +83,19 @@ def _test_text(runs: Sequence[FinishedRun], corpora: Path) -> tuple[list[str], l
     return sources, references
 
 
+AVERAGE = """Average the weights of chosen checkpoints of one model, into a checkpoint that is taken as a run is.
+
+    mt average RUN/checkpoints/update-0000400 RUN/checkpoints/update-0000600 --out DIR
+    mt average RUN/checkpoints/update-* --out DIR
+
+A run stands for its best checkpoint. What is averaged has the same vocabulary and the same model: checkpoints of one
+run, or of runs that started from one another (`init_from`), since the mean of models that learnt apart means nothing.
+Training averages the last validations by itself, where that is better on dev (training.average_checkpoints).
+"""
+
+
 def average(arguments: Sequence[str] | None = None) -> None:
-    """Average the weights of chosen checkpoints of one model, into a checkpoint that is taken as a run is.
-
-        mt average RUN/checkpoints/update-0000400 RUN/checkpoints/update-0000600 --out DIR
-        mt average RUN/checkpoints/update-* --out DIR
-
-    A run stands for its best checkpoint. What is averaged has the same vocabulary and the same model: checkpoints of
-    one run, or of runs that started from one another (`init_from`), since the mean of models that learnt apart means
-    nothing. Training averages the last validations by itself, where that is better on dev
-    (training.average_checkpoints).
-    """
-    parser = Parser(average.__doc__)
+    parser = Parser(AVERAGE)
     parser.add_argument("checkpoints", type=Path, nargs="+", metavar="CHECKPOINT", help="or RUN, for its best one")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the checkpoint to write, a new folder")
     options = parser.parse_args(arguments)
@@ -103,23 +105,24 @@ def average(arguments: Sequence[str] | None = None) -> None:
         say(f"average of updates {', '.join(map(str, updates))}\n\n{options.out}")
 
 
+EXPORT = """Write what decoding needs of a run, and nothing else, to a new folder, which can be given to others.
+
+    mt export RUN --out DIR [--precision fp32|bf16|int8] [--format onnx]
+
+DIR gets the weights, the tokenizers, config.json and the LICENSE. `mt.load` and the other scripts take it as they take
+RUN; after `hf upload OWNER/NAME DIR` they take hf://OWNER/NAME, too.
+
+--format onnx writes graphs of the encoder and of a decoder's step instead, for ONNX Runtime (extra onnx), which decodes
+with them: `load(DIR, engine="onnx")` and mt translate --engine onnx, both also where there is no torch, and
+mt evaluate --engine onnx.
+"""
+
 FORM_OF: dict[str, Form] = {"fp32": "float32", "bf16": "bfloat16", "int8": "int8"}
 """The form of weights by the name of their precision."""
 
 
 def export(arguments: Sequence[str] | None = None) -> None:
-    """Write what decoding needs of a run, and nothing else, to a new folder, which can be given to others.
-
-        mt export RUN --out DIR [--precision fp32|bf16|int8] [--format onnx]
-
-    DIR gets the weights, the tokenizers, config.json and the LICENSE. `mt.load` and the other scripts take it as they
-    take RUN; after `hf upload OWNER/NAME DIR` they take hf://OWNER/NAME, too.
-
-    --format onnx writes graphs of the encoder and of a decoder's step instead, for ONNX Runtime (extra onnx), which
-    decodes with them: `load(DIR, engine="onnx")` and mt translate --engine onnx, both also where there is no torch, and
-    mt evaluate --engine onnx.
-    """
-    parser = Parser(export.__doc__)
+    parser = Parser(EXPORT)
     parser.add_argument("run", type=Path, metavar="RUN", help="the folder that training printed")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder to make")
     parser.add_argument("--checkpoint", default="best", help="best, last, average or ema where the run made one")

@@ -1,4 +1,35 @@
-"""Score plain text files: BLEU and chrF for translation, ROUGE for summarization, or any --metrics; a log of
+"""The command score: its manual, its options, its tasks, and last the table of tasks with the options of each. An
+option of another task is refused."""
+
+import argparse
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, get_args
+
+from mt.cli.parser import Parser, typed_flags, whole_number
+from mt.common.links import Link, Symmetrisation, is_naacl, parse_naacl, parse_pharaoh, symmetrised
+from mt.common.terminal import say
+from mt.data.glossary import Term, glossaries_of
+from mt.data.tokenizer import load_tokenizer
+from mt.data.words import term_spans, term_words, units_of_characters
+from mt.errors import UserError, reported, require_choice
+from mt.metrics import DEFAULTS, METRICS, require_known
+from mt.metrics.alignment import alignment_error_rate
+from mt.metrics.base import PLAIN, ROUGE_PROTOCOLS, Score, Settings
+from mt.metrics.bleu import TOKENIZERS
+from mt.metrics.files import score_files, score_log
+from mt.metrics.languages import require_language
+from mt.metrics.latency import LatencyUnit
+from mt.metrics.rouge import ROUGE_TOKENIZERS
+from mt.metrics.terms import OwnWords, score_terms
+from mt.text_io import composed, read_lines, read_parallel, require_parallel
+
+if TYPE_CHECKING:
+    from mt.decoding.translator import Translator
+
+SCORE = """Score plain text files: BLEU and chrF for translation, ROUGE for summarization, or any --metrics; a log of
 simultaneous translation, by its latency too; terms, by a glossary; word links; or pairs of lines, by the probability
 that a run gives them.
 
@@ -35,37 +66,9 @@ Of markup, lines of HTML: tags and placeholders are shares of those that links p
 model reads without them; by_length puts them in proportion to length. complete: translations that have all of them.
 """
 
-import argparse
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import asdict, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, get_args
-
-from mt.cli.parser import Parser, typed_flags, whole_number
-from mt.common.links import Link, Symmetrisation, is_naacl, parse_naacl, parse_pharaoh, symmetrised
-from mt.common.terminal import say
-from mt.data.glossary import Term, glossaries_of
-from mt.data.tokenizer import load_tokenizer
-from mt.data.words import term_spans, term_words, units_of_characters
-from mt.errors import UserError, reported, require_choice
-from mt.metrics import DEFAULTS, METRICS, require_known
-from mt.metrics.alignment import alignment_error_rate
-from mt.metrics.base import PLAIN, ROUGE_PROTOCOLS, Score, Settings
-from mt.metrics.bleu import TOKENIZERS
-from mt.metrics.files import score_files, score_log
-from mt.metrics.languages import require_language
-from mt.metrics.latency import LatencyUnit
-from mt.metrics.rouge import ROUGE_TOKENIZERS
-from mt.metrics.terms import OwnWords, score_terms
-from mt.text_io import composed, read_lines, read_parallel, require_parallel
-
-if TYPE_CHECKING:
-    from mt.decoding.translator import Translator
-
 
 def score(arguments: Sequence[str] | None = None) -> None:
-    parser = Parser(__doc__)
+    parser = Parser(SCORE)
     parser.add_argument(
         "--task", default="translation", choices=tuple(TASKS), help="chooses the metrics where none are named"
     )

@@ -1,14 +1,4 @@
-"""Serve runs over HTTP and WebSocket: a page that shows what the attention does, and routes that clients of
-LibreTranslate speak (docs/serving.md).
-
-    mt serve RUN [RUN ...]
-    mt serve NAME=RUN [NAME=RUN ...] --host 0.0.0.0 --port 8000
-
-Each RUN is served by a name, by default that of its folder; the first is the default. Prints the address, and on
-standard error a line for each request, without its text. SIGTERM ends it when requests that have begun are answered, or
-some seconds later.
-The environment variable MT_SERVE_KEY is the key that clients have to know, where it is set.
-"""
+"""The command `serve`: its manual, which `--help` prints, and its function."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -23,9 +13,21 @@ from mt.errors import UserError, reported
 if TYPE_CHECKING:
     from mt.decoding.translator import Translator
 
+SERVE = """Serve runs over HTTP and WebSocket: a page that shows what the attention does, and routes that clients of
+LibreTranslate speak (docs/serving.md).
+
+    mt serve RUN [RUN ...]
+    mt serve NAME=RUN [NAME=RUN ...] --host 0.0.0.0 --port 8000
+
+Each RUN is served by a name, by default that of its folder; the first is the default. Prints the address, and on
+standard error a line for each request, without its text. SIGTERM ends it when requests that have begun are answered, or
+some seconds later.
+The environment variable MT_SERVE_KEY is the key that clients have to know, where it is set.
+"""
+
 
 def serve(arguments: Sequence[str] | None = None) -> None:
-    parser = Parser(__doc__)
+    parser = Parser(SERVE)
     parser.add_argument("runs", nargs="+", metavar="RUN", help="a run's folder, hf://OWNER/NAME, or NAME=RUN")
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen at; 127.0.0.1: this machine alone")
     parser.add_argument("--port", type=whole_number(0, 65535), default=5000, metavar="N", help="0: any that is free")
