@@ -16,7 +16,7 @@ FILES: dict[str, str | bytes] = {
     "empty": "",
     "blank": "a\n \n",
     "latin": b"\xef\xbb\xbfgut\nGr\xfc\xdfe\n\n",
-    "long": "a\n\n" + "wort " * 100_000 + "\n",
+    "long": "a\n\n" + "wort " * 10_001 + "\n",
     "gold": "0-0\n\n\n",
     "nolinks": "0-0\nx\n\n",
     "beyond": "0-0 1-1\n0-0\n\n",
@@ -38,7 +38,7 @@ FILES: dict[str, str | bytes] = {
 # {run}: a run that is decoded by beam search; {hard}: one whose attention can be hard, decoded greedily.
 # Of standard input there are two words, where a command says nothing else.
 TRANSLATE = [
-    ("< long", "standard input, line 3 has 100000 words, and at most"),
+    ("< long", "standard input, line 3 has 10001 words, and at most"),
     ("< latin", r"standard input, line 2 is not UTF-8 \(byte 3 of the line\): convert the text"),
     ("{tmp}/absent", r"absent cannot be read \(No such file or directory\)"),
     ("--unknown-dictionary {tmp}/pipe", r"pipe cannot be read \(is no regular file\)"),
@@ -83,7 +83,7 @@ EVALUATE = [
     ("--calibrate", "--calibrate makes the table of confidences of one run .*: write RUN --split dev --calibrate"),
 ]
 ALIGN = [
-    ("--source {tmp}/en --target {tmp}/long", "long, line 3 has 100000 words"),
+    ("--source {tmp}/en --target {tmp}/long", "long, line 3 has 10001 words"),
     ("--source {tmp}/en --target {tmp}/one", "en has 3 lines but .*one has 1: line n of each must belong to the same"),
     ("--source {tmp}/en --target {tmp}/de --gold {tmp}/nolinks", "nolinks, line 2: 'x' is not a link"),
     ("--source {tmp}/en --target {tmp}/de --gold {tmp}/beyond", "beyond, line 2: the link 0-0 joins a word that is"),
