@@ -179,7 +179,7 @@ def load_model(run: Path, name: str) -> tuple[Seq2Seq, Tokenizers, Config]:
     sizes = tokenizers.sizes
     _compare(folder / MODEL, config, sizes)
     model = Seq2Seq(config, *sizes)
-    fill(model, weights.read(folder / MODEL, _REMEDY))
+    model.load_state_dict(weights.read(folder / MODEL, _REMEDY), strict=False)  # shared tensors are saved once
     return model, tokenizers, config
 
 
@@ -197,7 +197,8 @@ def load_training(folder: Path) -> dict[str, Tensor]:
 
 
 def average(folders: Sequence[Path]) -> dict[str, torch.Tensor]:
-    """Returns the mean of the checkpoints' weights, tensor by tensor (Vaswani et al. 2017, section 6.1).
+    """Returns the mean of the checkpoints' weights, tensor by tensor (Vaswani et al. 2017, section 6.1). It has tensors
+    that the model shares once, as their files.
 
     Raises UserError where a file is missing, damaged, or has other tensors than the first.
     """
@@ -223,11 +224,6 @@ def digest(model: Seq2Seq) -> str:
         total.update(name.encode())
         total.update(tensor.cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
     return total.hexdigest()
-
-
-def fill(model: Seq2Seq, tensors: dict[str, torch.Tensor]) -> None:
-    """Puts saved tensors into a model; tensors that it shares were saved once."""
-    model.load_state_dict(tensors, strict=False)
 
 
 def _verify(folder: Path) -> None:

@@ -97,12 +97,12 @@ def from_lists(
     """Returns splits that are all made when one of them is first read. names: the names of the two sides, for
     errors."""
     made_once = functools.cache(made)
+    sides = {split: (f"{place}, {split}, {names[0]}", f"{place}, {split}, {names[1]}") for split in splits}
+    return {split: RawSplit(_from_list(made_once, split), sides[split]) for split in sides}
 
-    def from_split(split: str) -> RawSplit:
-        sides = f"{place}, {split}, {names[0]}", f"{place}, {split}, {names[1]}"
-        return RawSplit(lambda: iter(made_once()[split]), sides)
 
-    return {split: from_split(split) for split in splits}
+def _from_list(made: Callable[[], Mapping[str, Sequence[Example]]], split: str) -> Read:
+    return lambda: iter(made()[split])
 
 
 def require_some(examples: Iterator[Example], emptiness: Callable[[], str]) -> Iterator[Example]:
@@ -240,8 +240,7 @@ def cut(source: Source, sizes: Mapping[str, int], longest: int, *, by_source: bo
         return [*source.notes(), f"cut from train by a hash of each {hashed}: {counts}"]
 
     # The new source differs from the old one only in its splits and notes.
-    readers = {split: functools.partial(lambda split: iter(chosen()[split]), split) for split in sizes}
-    splits = {split: RawSplit(read, whole.sides, whole.columns) for split, read in readers.items()}
+    splits = {split: RawSplit(_from_list(chosen, split), whole.sides, whole.columns) for split in sizes}
     return replace(source, splits={**source.splits, "train": replace(whole, read=rest), **splits}, notes=notes)
 
 

@@ -185,7 +185,7 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> list[int]:
     if unknown:
         say(unknown)
     # The mean is written as the first checkpoint would be, with the updates of all.
-    checkpoint.fill(model, mean)
+    model.load_state_dict(mean, strict=False)
     updates = sorted(meta.update for meta in metas)
     about = checkpoint.About(
         update=updates[-1],

@@ -226,7 +226,7 @@ def choose_best(run: Run) -> None:
         save(run, is_best=is_best, mean="ema", ema_decay=run.moving_average.decay)
     if len(folders) > 1:
         if run.processes.is_first:
-            checkpoint.fill(run.model, checkpoint.average(folders))
+            run.model.load_state_dict(checkpoint.average(folders), strict=False)
         run.processes.broadcast_weights(run.model)
         if _beats_best(run, f"average of the last {len(folders)}"):
             save(run, is_best=True, mean="average", averaged=run.progress.validations[-len(folders) :])
