@@ -347,9 +347,7 @@ def open_corpus(
     return opened
 
 
-def corpus_of_run(
-    config: DatasetConfig, root: Path, tokenizers: Tokenizers, *, inherited: bool, run: str, otherwise: str
-) -> Corpus:
+def corpus_of_run(config: DatasetConfig, root: Path, tokenizers: Tokenizers, *, inherited: bool, run: str) -> Corpus:
     """Opens the corpus that a run was trained on, and prepares it again where it is missing.
 
     Args:
@@ -357,7 +355,6 @@ def corpus_of_run(
         tokenizers: the tokenizers of the run.
         inherited: whether the run took its tokenizers from an earlier run.
         run: the name of the run, for the error.
-        otherwise: the end of the error's sentence, which says what else can be done.
 
     Raises:
         UserError: the training text has changed.
@@ -366,6 +363,6 @@ def corpus_of_run(
     if corpus.tokenizers.digest() != tokenizers.digest():
         raise UserError(
             f"the corpus of {run} would now be prepared with another vocabulary, so its training text has changed: "
-            f"restore it{otherwise}"
+            "restore it, or decode your text with mt translate and score it with mt score"
         )
     return corpus

@@ -225,7 +225,6 @@ _ONE_RUN = (
     "--calibrate makes the table of confidences of one run in a folder here, of its dev split: write RUN --split dev "
     "--calibrate"
 )
-_OTHERWISE = ", or decode your text with mt translate and score it with mt score"
 
 
 def evaluate(arguments: Sequence[str] | None = None) -> None:
@@ -271,7 +270,6 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
             translator.tokenizers,
             inherited=config.init_from is not None,
             run=str(options.run[0]),
-            otherwise=_OTHERWISE,
         )
         split = corpus.split(options.split)
         if not len(split):
