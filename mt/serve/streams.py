@@ -17,7 +17,7 @@ from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 
 from mt.common.options import Options
 from mt.data.fields import AudioField
-from mt.decoding.streaming import Session, finish, read
+from mt.decoding.streaming import Session, outcomes
 from mt.errors import UserError
 from mt.search.config import SearchConfig
 from mt.serve.bodies import Key, Wishes, decoded, validated
@@ -53,16 +53,14 @@ class Reading:
     ends: bool
 
     def size(self, item: tuple[Session, Any, str]) -> int:
-        """Returns how many parts there are to read. Raises UserError where they are too long for the model."""
-        session, part, _ = item
-        session.require_room(part)
-        return len(part)
+        """Returns how many characters or samples there are to read."""
+        return len(item[1])
 
     def do(self, items: Sequence[tuple[Session, Any, str]]) -> Sequence[list[str] | Exception]:
-        """Returns the words that are certain. A session that fails is not read again, and fails those beside it."""
+        """Returns the words that are certain, or why a session cannot go on. No session reads a part twice."""
         try:
             sessions, parts, tails = zip(*items, strict=True)
-            return finish(sessions) if self.ends else read(sessions, parts, tails)
+            return outcomes(sessions) if self.ends else outcomes(sessions, parts, tails)
         except Exception as error:
             return [error for _ in items]
 

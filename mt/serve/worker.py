@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from prometheus_client import Histogram
 
+from mt.common.batches import each
 from mt.common.stop import asking
 from mt.serve.limits import Limits, RequestError, full
 
@@ -162,23 +163,13 @@ class Worker:
         return chosen
 
     def _finish(self, jobs: Sequence[_Job]) -> None:
-        """Gives jobs their results. Where their work fails, it is done again in halves, so that only an impossible item
-        fails. It ends when nobody waits for any of them."""
+        """Gives jobs their results. Their work ends when nobody waits for any of them."""
 
         def ask() -> None:
             if not any(job.wanted for job in jobs):
                 raise _LateError(self._limits)
 
-        # One item that cannot be done must not fail the others, so halves are tried again.
-        try:
-            with asking(ask):
-                results = jobs[0].work.do([job.item for job in jobs])
-        except Exception as error:
-            if len(jobs) > 1 and not isinstance(error, _LateError):
-                half = len(jobs) // 2
-                self._finish(jobs[:half])
-                self._finish(jobs[half:])
-                return
-            results = [error for _ in jobs]
+        with asking(ask):
+            results = each(jobs[0].work.do, [job.item for job in jobs], Exception)
         for job, result in zip(jobs, results, strict=True):
             job.finish(result)

@@ -9,7 +9,6 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from mt import Translator
-from mt.errors import UserError
 from mt.serve.limits import Limits
 from mt.serve.streams import Reading
 from tests.serve.clients import Client
@@ -171,11 +170,23 @@ def test_frames_that_are_none_end_the_stream_alone(streaming: Client):
         assert asked(connection, {"words": "two"})["read"] == 1
 
 
-def test_a_source_that_is_too_long_is_refused_before_others_read_beside_it(hard: Translator, monkeypatch):
+def test_what_is_impossible_ends_its_own_stream_alone(hard: Translator, translator: Translator, monkeypatch):
+    """A term that is to be avoided, and a source that is too long for the model, among others in one batch."""
     monkeypatch.setattr(hard.model, "max_source_length", 9)
-    with pytest.raises(UserError, match=r"^a source of \d+ tokens, its end included, is longer than the 9"):
-        Reading(hard.streaming_search(), ends=False).size((hard.stream(), f"{TEXT} {TEXT}", ""))
-    assert Reading(hard.streaming_search(), ends=False).size((hard.stream(), "two", "")) == 3
+    impossible = translator.stream(glossary={"cats": "Katzen"}, avoid=["Katzen"])
+    for asked, text, sentence in (
+        (impossible, TEXT, 'the stream asks for "Katzen" and to avoid it at once'),
+        (hard.stream(), f"{TEXT} {TEXT}", "a source of 10 tokens, its end included, is longer than the 9"),
+    ):
+        run = asked.streaming.translator
+        alone, *beside = [run.stream() for _ in range(3)]
+        expected = [alone.read("two cats"), alone.finish()]
+        items = [(beside[0], "two cats", ""), (asked, text, ""), (beside[1], "two cats", "")]
+        first, refused, last = Reading(asked.streaming.search, ends=False).do(items)
+        assert str(refused).startswith(sentence)
+        assert first == last == expected[0]
+        ended = Reading(asked.streaming.search, ends=True).do([(session, "", "") for session in beside])
+        assert ended == [expected[1]] * 2
 
 
 def test_there_are_as_many_streams_as_the_server_takes(streaming: Client):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Self
 
-from mt.constraints.processor import ConstraintProcessor, TokenConstraints
+from mt.constraints.processor import ConstraintProcessor, TokenConstraints, nothing_found
 from mt.data.fields import Row
 from mt.decoding.delays import TargetWords
 from mt.decoding.lexical import SourceTerms
@@ -25,6 +25,7 @@ class ExtendedSession(Session):
         """How many tokens were joined to words."""
         # The state of the stream, with the processor of constraints and the writer of terms.
         self._state = StreamState(online_model(streaming.model), streaming.search, streaming.field)
+        self._name = "the stream" if asked is None else asked.name
         if asked is not None:
             self._state.processors.insert(0, ConstraintProcessor([asked], [MAX_LENGTH]))
         if terms is not None:
@@ -65,8 +66,12 @@ class ExtendedSession(Session):
         advance_streams([(session._state, row) for session, row in grown])
         for session, _ in grown:
             session._write_certain()
+            # A greedy search does not come out of where all tokens are forbidden.
+            if session._state.stuck:
+                session.failure = nothing_found(session._name)
         for session in ended:
-            session._finish()
+            if session.failure is None:
+                session._finish()
 
     def _finish(self) -> None:
         """Writes what is left when the source has ended."""

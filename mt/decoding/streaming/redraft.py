@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mt.common.batches import each
 from mt.common.terminal import Bar
 from mt.data.fields import Raw, Row
 from mt.data.tokenizer import EOS, Unit
@@ -73,9 +74,10 @@ class RedraftedSession(Session):
         self._tail = tail
 
     def _read_part(self, part: Any) -> Row:
+        row = super()._read_part(part)
         if self.streaming.field.written:
             self._texts.append(part)
-        return super()._read_part(part)
+        return row
 
     @classmethod
     def _advance(cls, read_rows: Sequence[tuple[Self, Row]]) -> None:
@@ -123,14 +125,22 @@ class RedraftedSession(Session):
 
     @classmethod
     def redraft(cls, sessions: Sequence[Self]) -> None:
-        """Drafts the translations of some sessions in one batch, and writes what is certain."""
+        """Drafts the translations of some sessions in one batch, and writes what is certain, or notes why a session
+        has none."""
+        for session, best in zip(sessions, each(cls._best, sessions, UserError), strict=True):
+            if isinstance(best, UserError):
+                session.failure = best
+            else:
+                session._consider(best)
+
+    @classmethod
+    def _best(cls, sessions: Sequence[Self]) -> list[Translation]:
+        """Returns drafts of the translations of some sessions. Raises UserError where one has none."""
         translator, search, unit = sessions[0].streaming
-        sources = [session._source_so_far() for session in sessions]
-        rows, texts = zip(*sources, strict=True)
+        rows, texts = zip(*(session._source_so_far() for session in sessions), strict=True)
         requests = [session._request._replace(tokens=session._tokens, stream=unit) for session in sessions]
         found = translator.decode(rows, search.drafting, texts=texts, requests=requests)
-        for session, (best, *_) in zip(sessions, found, strict=True):
-            session._consider(best)
+        return [best for best, *_ in found]
 
     def _source_so_far(self) -> tuple[Row, Raw]:
         """Returns the row of what has come, and its text, or for a sound the row again."""
@@ -226,6 +236,9 @@ def simulated(
             for turn in range(max(len(session.counts) for session in sessions)):
                 if due := [session for session in sessions if session.comes(turn)]:
                     _Simulated.redraft(due)
+                for session in due:
+                    if session.failure is not None:
+                        raise session.failure
                 for session in sessions:
                     session.note(turn)
             results += [[session.result()] for session in sessions]

@@ -6,8 +6,9 @@ for word in "The train leaves at half past seven .".split():
 print(*session.finish())"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import pairwise, zip_longest
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -22,6 +23,9 @@ from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.search.config import SearchConfig
 from mt.text_io import composed
+
+NextRow = Callable[[], Row | None]
+"""Reads the next part of a source, or its end, and returns its positions; None of a blank source."""
 
 # Written words never change, and depend only on what had been read before. Sessions are independent: many may be open
 # at once, and `read` and `finish` take several in one batch, with the same result. For a sound, `session.read(samples)`
@@ -67,6 +71,8 @@ class Session(ABC):
         """How many words that were shown were taken back."""
         self.cut = False
         """Whether the translation reached the limit of its length, and was ended there; known once it is finished."""
+        self.failure: UserError | None = None
+        """Why it could not go on with what it was last given; None where it could."""
         self._terms = terms
         # The source turns words into positions.
         needed = streaming.model.frontend.needed
@@ -138,12 +144,18 @@ class Session(ABC):
         """Returns the text of words, or characters."""
         return ("" if self.streaming.unit == "char" else " ").join(words)
 
+    def _next_row(self, part: Any, tail: str) -> Row:
+        """Reads a part of the source, None for none, and the tail behind it, and returns the new positions."""
+        self._read_tail(tail)
+        return () if part is None else self._read_part(part)
+
     def _read_part(self, part: Any) -> Row:
         """Reads a part of the source, and returns its positions."""
-        if self._terms is not None:
-            self._terms.read(part)
         row = self._source.row(self._masked(part))
         self._refuse_many(len(row))
+        # What is refused has not been read.
+        if self._terms is not None:
+            self._terms.read(part)
         self._positions += len(row)
         self._source.mark_read(part)
         return row
@@ -165,13 +177,6 @@ class Session(ABC):
         if self._terms is not None:
             self._terms.end()
         return row
-
-    def require_room(self, text: str) -> None:
-        """Raises UserError where these words are too long for the model, behind those that it has read. Sessions that
-        read beside it need not fail then."""
-        if self.streaming.field.written and self.streaming.model.max_source_length is not None:
-            tokenizer = self.streaming.tokenizers.source
-            self._refuse_many(sum(len(tokenizer.encode_word(word)) for word in text.split()))
 
     def _refuse_many(self, count: int) -> None:
         """Raises UserError where so many more positions, and the end, are too long for the model."""
@@ -202,36 +207,70 @@ def read(
 ) -> list[list[str]]:
     """Does `Session.read` for several sessions in one batch, and returns the words that each writes: the same as alone.
 
-    Raises UserError as there, and where sessions cannot share a batch.
+    Raises UserError where sessions cannot share a batch, and as `Session.read` for the first that cannot go on
+    (`Session.failure`); those beside it have read then.
     """
-    sessions = _listed(sessions)
-    sources = list(sources)
-    tails = [""] * len(sessions) if tails is None else tails
-    if not len(sources) == len(tails) == len(sessions):
-        raise UserError(f"each session reads one source: {len(sessions)} sessions, {len(sources)} sources were given")
-    words_before = [len(session.words) for session in sessions]
-    split = [session._source.parts(source) for session, source in zip(sessions, sources, strict=True)]
-    given = [*zip(sessions, split, tails, strict=True)]
-    # A word of each source in turn, the last one with the tail. A tail may come alone, or go.
-    for turn in range(max((len(parts) or 1 for parts in split), default=0)):
-        read_rows = []
-        for session, parts, tail in given:
-            if turn < (len(parts) or 1):
-                session._read_tail(tail if turn + 1 >= len(parts) else "")
-                read_rows.append((session, session._read_part(parts[turn]) if parts else ()))
-        type(sessions[0])._advance(read_rows)
-    return [session.words[count:] for session, count in zip(sessions, words_before, strict=True)]
+    return _words(outcomes(sessions, sources, tails))
 
 
 def finish(sessions: Iterable[Session]) -> list[list[str]]:
     """Does `Session.finish` for several sessions in one batch. Raises UserError as `read`."""
+    return _words(outcomes(sessions))
+
+
+def outcomes(
+    sessions: Iterable[Session],
+    sources: Iterable[str | Iterable[str] | np.ndarray] | None = None,
+    tails: Sequence[str] | None = None,
+) -> list[list[str] | UserError]:
+    """Does `read`, or without sources `finish`, and returns of each session the words that it writes, or why it cannot
+    go on. Raises UserError where sessions cannot share a batch."""
     sessions = _listed(sessions)
     words_before = [len(session.words) for session in sessions]
-    # A blank source has an empty translation.
-    rows = [(session, row) for session in sessions if (row := session._end()) is not None]
-    if rows:
-        type(sessions[0])._advance(rows)
-    return [session.words[count:] for session, count in zip(sessions, words_before, strict=True)]
+    turns = [[session._end] for session in sessions] if sources is None else _turns(sessions, [*sources], tails)
+    for session in sessions:
+        session.failure = None
+    for turn in zip_longest(*turns):
+        read_rows = []
+        for session, next_row in zip(sessions, turn, strict=True):
+            if next_row is None or session.failure is not None:
+                continue
+            try:
+                row = next_row()
+            except UserError as error:
+                session.failure = error
+                continue
+            # A blank source has an empty translation.
+            if row is not None:
+                read_rows.append((session, row))
+        if read_rows:
+            type(sessions[0])._advance(read_rows)
+    pairs = zip(sessions, words_before, strict=True)
+    return [session.failure or session.words[count:] for session, count in pairs]
+
+
+def _turns(sessions: Sequence[Session], sources: list[Any], tails: Sequence[str] | None) -> list[list[NextRow]]:
+    """Returns for each session what it reads in turn: a word of its source, the last one with the tail. A tail may come
+    alone, or go. Raises UserError where there is not a source for each session, or one of them is none."""
+    tails = [""] * len(sessions) if tails is None else tails
+    if not len(sources) == len(tails) == len(sessions):
+        raise UserError(f"each session reads one source: {len(sessions)} sessions, {len(sources)} sources were given")
+    turns: list[list[NextRow]] = []
+    for session, source, tail in zip(sessions, sources, tails, strict=True):
+        *others, last = [*session._source.parts(source)] or [None]
+        pairs = [*((part, "") for part in others), (last, tail)]
+        turns.append([partial(session._next_row, *pair) for pair in pairs])
+    return turns
+
+
+def _words(found: Sequence[list[str] | UserError]) -> list[list[str]]:
+    """Returns the words of sessions. Raises the first error."""
+    words = []
+    for outcome in found:
+        if isinstance(outcome, UserError):
+            raise outcome
+        words.append(outcome)
+    return words
 
 
 def _listed(given: Iterable[Session]) -> list[Session]:

@@ -40,6 +40,7 @@ class StreamState:
         state               source  query   complete  ended
         nothing is encoded  None    None    False     False
         waits for source    there   there   False     False
+        stuck               there   stale   either    False
         is searched         there   stale   either    False
         ended by EOS        None    None    either    True
         finished            None    None    True      True
@@ -67,6 +68,8 @@ class StreamState:
         """Whether the source has ended."""
         self.ended = False
         """Whether the hypothesis has ended."""
+        self.stuck = False
+        """Whether what is asked of the hypothesis forbids every next token."""
         self.cut = False
         """Whether the limit of length ended the hypothesis; known when the source has ended."""
         self.read = 0
@@ -90,7 +93,7 @@ class StreamState:
     def may_go_on(self) -> bool:
         """Returns whether the hypothesis may have one more token. The limit of length grows with the source, so a
         hypothesis at its limit waits."""
-        if self.ended or len(self.tokens) >= self.search.longest(self.read):
+        if self.ended or self.stuck or len(self.tokens) >= self.search.longest(self.read):
             return False
         needed = self.search.sees(len(self.tokens))
         return needed is None or self.complete or needed <= self.read
@@ -162,9 +165,11 @@ def advance_streams(read_rows: Sequence[tuple[StreamState, Row]]) -> None:
             return
         limits = [MAX_LENGTH] * len(active)
         hypotheses = search(StreamStepper(active), limits, processors=[StreamProcessor(active)])
-    for stream, (hypothesis,) in zip(active, hypotheses, strict=True):
-        if READ not in hypothesis.tokens:  # it ended with EOS, which the stepper has not seen
-            stream.add_token(hypothesis.tokens[-1], hypothesis.log_probs[-1])
+    for stream, found in zip(active, hypotheses, strict=True):
+        stream.stuck = not found
+        for hypothesis in found:
+            if READ not in hypothesis.tokens:  # it ended with EOS, which the stepper has not seen
+                stream.add_token(hypothesis.tokens[-1], hypothesis.log_probs[-1])
 
 
 def _grow(grown: Sequence[tuple[StreamState, Row]]) -> None:

@@ -10,10 +10,11 @@ import torch
 from mt.data.glossary import glossaries_of
 from mt.data.tokenizer import EOS
 from mt.decoding.request import LexicalConstraints, Request
-from mt.decoding.streaming import Session, finish, open_session, read, simulated
+from mt.decoding.streaming import Session, finish, open_session, outcomes, read, simulated
 from mt.decoding.streaming.extend import ExtendedSession
 from mt.decoding.streaming.redraft import RedraftedSession
 from mt.decoding.streaming.session import Streaming
+from mt.errors import UserError
 from mt.evaluation.score import simultaneous
 from mt.kernels import hard_step as kernel
 from mt.search.config import BeamConfig, OnlineConfig, SearchConfig, WaitKConfig
@@ -215,6 +216,33 @@ def test_what_has_no_room_yet_waits_and_leaves_other_sessions_alone(policy: str,
     session.read(source[0])
     session.finish()
     assert session.cut and prefix.startswith(session.text[:4])
+
+
+@pytest.mark.parametrize("policy", ["alignatt-1", "agree-2", "retranslate", "beam"])
+def test_a_session_that_asks_for_the_impossible_fails_alone(policy: str, setting, sentences) -> None:
+    """A term of the source is to be avoided: nobody knows before it comes."""
+    ours, search = setting({"name": "general"}, "bilstm"), POLICIES[policy]
+    source = sentences(1, least=5, most=6)[0]
+    alone = read_by_words(session_of(ours, search), source)
+    term = {"glossary": glossaries_of({source[1]: "tun"}, 1)[0]}
+    impossible = session_of(ours, search, lexical=LexicalConstraints(avoid=("tun",)), **term)
+    beside = [session_of(ours, search) for _ in range(2)]
+    refused = 0
+    for number, word in enumerate(source):
+        try:
+            read([beside[0], impossible, beside[1]], [word] * 3)
+        except UserError as error:
+            refused += 1
+            assert str(error).startswith('a source asks for "tun" and to avoid it at once') and number >= 1
+            assert impossible.failure is error
+        assert impossible.failure is None or not impossible.words
+    if search.timed:
+        assert refused
+    answers = outcomes([*beside, impossible])
+    assert isinstance(answers[2], UserError)
+    for session in beside:
+        assert (session.words, session.tokens, session.failure) == (alone.words, alone.tokens, None)
+        assert session.delays == alone.delays
 
 
 def asked(ours: Streaming, prefix: str) -> Request:

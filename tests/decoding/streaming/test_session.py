@@ -15,10 +15,11 @@ from mt.decoding.confidence import Calibration, Confidence, word_features
 from mt.decoding.delays import timing
 from mt.decoding.lexical import ConstraintEncoder
 from mt.decoding.request import LexicalConstraints, Request
-from mt.decoding.streaming import finish, read
+from mt.decoding.streaming import finish, outcomes, read
 from mt.decoding.streaming.extend import ExtendedSession
 from mt.errors import UserError
 from mt.search.config import GreedyConfig, OnlineConfig, WaitKConfig
+from tests.decoding.streaming.conftest import LETTERS
 from tests.marks import exhaustive
 from tests.refusals.sentences import require_refusal
 
@@ -253,11 +254,40 @@ def test_a_source_longer_than_the_model_can_read(setting) -> None:
     session = ExtendedSession(ours)
     for _ in range(8):
         session.read("n")
-    require_refusal(lambda: session.require_room(" n "), r"^a source of 10 tokens, its end included, is longer")
+    beside = ExtendedSession(ours)
     sentence = "^a source of 10 tokens, its end included, is longer than the 9 that this model reads: end the sentence"
-    require_refusal(lambda: session.read("n"), sentence)
+    require_refusal(lambda: read([session, beside], ["n", "n n"]), sentence)
+    assert (session.source_read, beside.source_read) == (8, 2)
     session.finish()
     assert session.source_read == 8
+
+
+def test_a_session_that_comes_to_a_dead_end_fails_alone(setting, sentences) -> None:
+    """A greedy search writes a prefix in letters of which the last may not follow, as longer words would."""
+    ours = setting({"name": "monotonic"}, bias=3.0)
+    encoder = ConstraintEncoder(ours.tokenizers.target)
+    source = sentences(1, least=5)[0]
+    alone = ExtendedSession(ours)
+    for word in source:
+        alone.read(word)
+    alone.finish()
+    stuck = 0
+    for prefix in (*LETTERS, "da", "tu", "de", "ra", "ni"):
+        lexical = LexicalConstraints(prefix=prefix, avoid=(prefix,))
+        try:
+            session = ExtendedSession(ours, encoder.encoded(Request("a source", lexical)))
+        except UserError:  # no longer word begins so
+            continue
+        beside = ExtendedSession(ours)
+        for word in source:
+            outcomes([session, beside], [word] * 2)
+        *_, ended = outcomes([beside, session])
+        assert (beside.words, beside.delays, beside.failure) == (alone.words, alone.delays, None)
+        stuck += isinstance(ended, UserError)
+        if session.failure is not None:
+            assert str(session.failure).startswith("this search found no translation of a source with all that it")
+            assert not session.words
+    assert stuck
 
 
 @pytest.mark.parametrize("name", ["monotonic", "wait"])

@@ -1,0 +1,25 @@
+"""Batches of which one item may be impossible."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Failure = TypeVar("Failure", bound=Exception)
+
+
+def each(
+    do: Callable[[Sequence[Item]], Sequence[Result]], items: Sequence[Item], failure: type[Failure]
+) -> list[Result | Failure]:
+    """Returns the result of each item of a batch, or the error that is its own. Where a batch fails it is done again in
+    halves, so that only an impossible item fails.
+
+    failure: the errors that are of an item; any other is raised.
+    """
+    try:
+        return [*do(items)]
+    except failure as error:
+        if len(items) <= 1:
+            return [error for _ in items]
+    half = len(items) // 2
+    return [*each(do, items[:half], failure), *each(do, items[half:], failure)]
