@@ -24,16 +24,16 @@ PATIENCE = 10
 
 
 def latest(socket: ServerConnection) -> Iterator[Message | ValidationError]:
-    """Yields what comes; of several messages that wait, the finals in their order, faults, and the last one."""
-    waiting = [_received(socket, PATIENCE)]
+    """Yields the first message, and then what comes; of several messages that wait, the finals in their order, faults,
+    and the last one."""
+    yield _received(socket, PATIENCE)
     while True:
-        try:
+        waiting = [_received(socket)]
+        with suppress(TimeoutError):
             while True:
                 waiting.append(_received(socket, 0))
-        except TimeoutError:
-            yield from (message for message in waiting[:-1] if getattr(message, "is_final", True))
-            yield waiting[-1]
-        waiting = [_received(socket)]
+        yield from (message for message in waiting[:-1] if getattr(message, "is_final", True))
+        yield waiting[-1]
 
 
 def _received(socket: ServerConnection, seconds: float | None = None) -> Message | ValidationError:

@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -131,9 +131,7 @@ class ConstraintEncoder:
         prefix = self._prefix(asked.prefix, name) if asked.prefix else None
         if prefix is not None and avoided is not None and not avoided.allows_prefix(prefix):
             raise _at_once(name, asked.prefix)
-        for term in () if terms is None else terms.terms:
-            if avoided is not None and not any(avoided.allows(target.tokens) for target in term.targets):
-                raise _at_once(name, " ".join(term.targets[0].words))
+        _refuse_avoided(name, () if terms is None else terms.terms, avoided)
         # A prefix of tokens, from the explorer, replaces one of characters.
         if tokens:
             count = len(self._tokenizer)
@@ -154,7 +152,8 @@ class ConstraintEncoder:
         self, request: Request, unit: Unit, search: SearchConfig
     ) -> "tuple[TokenConstraints | None, SourceTerms | None]":
         """Returns the constraints on a stream, and the search for terms in its source. Raises UserError as `encoded`,
-        for a glossary where the stream reads characters, and for what the search cannot do."""
+        for a glossary where the stream reads characters, and for what the search cannot do. A term that is to be
+        avoided is refused, whether it will come or not."""
         # Words that are asked for are known now, and terms only when the source arrives.
         tokens = self.encoded(request._replace(glossary=None))
         source = None
@@ -165,6 +164,7 @@ class ConstraintEncoder:
                 )
             source = self.source_terms(request.glossary)
             tokens = TokenConstraints(request.name, self.spelling) if tokens is None else tokens
+            _refuse_avoided(request.name, map(self.source_term, request.glossary.entries), tokens.avoided)
             tokens = tokens._replace(terms=source)
         if tokens is not None:
             require_steerable(search, tokens)
@@ -353,6 +353,13 @@ class SourceTerms(Terms):
         numbers = np.array([owners.get(word, NO_TERM) for word in certain], np.int64)
         self.owners = np.concatenate((self.owners, numbers))
         self.certain += [len(self._words_of_tokens)] * len(certain)
+
+
+def _refuse_avoided(name: str, terms: Iterable[SourceTerm], avoided: Avoided | None) -> None:
+    """Raises UserError for a term of which each target is to be avoided."""
+    for term in terms:
+        if avoided is not None and not any(avoided.allows(target.tokens) for target in term.targets):
+            raise _at_once(name, " ".join(term.targets[0].words))
 
 
 def _at_once(name: str, phrase: str) -> UserError:

@@ -194,24 +194,23 @@ class _Draft:
 
     def variants(self, term: int, scores: Replayed) -> list[tuple[list[Edit], float]]:
         """Returns the ways to write a term with their scores: each target in each span, with each choice of endings of
-        the words before."""
-        return [
+        the words before. If all write what is to be avoided, it is the first of them."""
+        found = [
             (edits, value)
             for begin, end, place, value in self._spans(term, scores)
             for tokens in self._targets(term, begin, end)
             for edits in self._endings(Edit(begin, end, tokens, place), scores)
         ]
+        avoided = self.asked.avoided
+        return [one for one in found if avoided is None or avoided.allows(self.text(one[0]))] or found[:1]
 
     def _targets(self, term: int, begin: int, end: int) -> list[tuple[int, ...]]:
-        """Returns the tokens of each target of a term that may stand in a place. If all are avoided there, it is the
-        first target."""
+        """Returns the tokens of each target of a term where it stands in a place."""
         tokens = self.hypothesis.tokens
         surfaces = self.asked.spelling.surfaces
         before = "".join(surfaces[token] for token in tokens[:begin])
         blank = " " if begin == self._end or begin == end or surfaces[tokens[begin]].startswith(" ") else ""
-        avoided = self.asked.avoided
-        found = [self.terms.written(target, before and before + blank) for target in self.terms.terms[term].targets]
-        return [one for one in found if avoided is None or avoided.allows((*tokens[:begin], *one))] or found[:1]
+        return [self.terms.written(target, before and before + blank) for target in self.terms.terms[term].targets]
 
     def text(self, edits: Sequence[Edit]) -> list[int]:
         """Returns the tokens of the hypothesis after some edits."""
@@ -257,11 +256,16 @@ class _Draft:
         """Returns the hypothesis with its terms. If it becomes longer than the limit, words at its end that nobody has
         asked for are left out."""
         hypothesis = self.hypothesis
-        edits = [edit for of_term in self.edits.values() for edit in of_term]
-        entries = edited(hypothesis.tokens, hypothesis.log_probs, edits)
+        terms = [edits[0] for edits in self.edits.values()]
+        # A word before several terms gets one ending, and none where a term replaces it.
+        replaced = {*chain(*(range(edit.begin, edit.end) for edit in terms))}
+        endings = {
+            edit.begin: edit for edits in self.edits.values() for edit in edits[1:] if edit.begin not in replaced
+        }
+        entries = edited(hypothesis.tokens, hypothesis.log_probs, [*terms, *endings.values()])
         # Terms stay, and words that may not be replaced.
         fixed = (word for number, word in enumerate(self.words) if number not in self.free)
-        stays = {*chain(*(range(word.begin, word.end) for word in fixed)), *(edit.place for edit in edits)}
+        stays = {*chain(*(range(word.begin, word.end) for word in fixed)), *(edit.place for edit in terms)}
         for index in range(len(entries) - 1, -1, -1):
             if len(entries) > limit and entries[index].token != EOS and entries[index].place not in stays:
                 del entries[index]

@@ -7,8 +7,9 @@ section 3.3).
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -24,6 +25,10 @@ from mt.serve.bodies import Key, Wishes, decoded, validated
 from mt.serve.guard import log_fault
 from mt.serve.limits import Limits, RequestError
 from mt.serve.runs import Runs, ServedRun
+from mt.serve.worker import AGAIN
+
+SAMPLES = 1600
+"""About how many samples are read at once: a tenth of a second, or two."""
 
 
 class Hello(Wishes):
@@ -45,24 +50,48 @@ class Part(Options):
     end: bool = False
 
 
+@dataclass
+class Arrival:
+    """What has come of a source."""
+
+    session: Session
+    parts: deque[Any]
+    """What to read in turn: words, characters or some samples."""
+    tail: str = ""
+    written: list[str] = field(default_factory=list)
+    """The words that are certain with what was read."""
+
+    def after(self, outcome: list[str] | UserError) -> Any:
+        """Returns all words that are certain, or why the session cannot go on; AGAIN where there is more to read."""
+        if isinstance(outcome, UserError):
+            return outcome
+        self.written += outcome
+        return AGAIN if self.parts else self.written
+
+
 @dataclass(frozen=True)
 class Reading:
-    """Sessions of one search read what has come, or end."""
+    """Sessions of one search read what has come, or end. They read a part at a time, so that one to which much comes at
+    once does not hold up those beside it."""
 
     search: SearchConfig
     ends: bool
 
-    def size(self, item: tuple[Session, Any, str]) -> int:
-        """Returns how many characters or samples there are to read."""
-        return len(item[1])
+    def size(self, item: Arrival) -> int:
+        """Returns how many characters, or samples, are read at once."""
+        return len(item.parts[0])
 
-    def do(self, items: Sequence[tuple[Session, Any, str]]) -> Sequence[list[str] | Exception]:
+    def do(self, items: Sequence[Arrival]) -> Sequence[Any]:
         """Returns the words that are certain, or why a session cannot go on. No session reads a part twice."""
+        sessions = [item.session for item in items]
         try:
-            sessions, parts, tails = zip(*items, strict=True)
-            return outcomes(sessions) if self.ends else outcomes(sessions, parts, tails)
+            if self.ends:
+                return outcomes(sessions)
+            parts = [item.parts.popleft() for item in items]
+            found = outcomes(sessions, parts, ["" if item.parts else item.tail for item in items])
         except Exception as error:
             return [error for _ in items]
+        return [item.after(outcome) for item, outcome in zip(items, found, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -97,7 +126,8 @@ class Stream:
     async def read(self, part: str | np.ndarray, tail: str = "", *, ends: bool = False) -> dict[str, Any]:
         """Reads what has come."""
         session = self._session
-        (written,) = await self._run.worker.do(Reading(self._search, ends), (session, part, tail))
+        arrival = Arrival(session, deque(_parts(part, session)), tail)
+        (written,) = await self._run.worker.do(Reading(self._search, ends), arrival)
         # What a reader sees, and how much of it was taken back.
         shown = session.shown
         return {
@@ -117,6 +147,13 @@ class Stream:
         answer = await self.read("", ends=True)
         await self.begin()
         return answer | {"done": True} | ({"cut": True} if session.cut else {})
+
+
+def _parts(part: str | np.ndarray, session: Session) -> Sequence[Any]:
+    """Returns what to read in turn of what has come, one at least."""
+    if isinstance(part, str):
+        return (part.split() if session.streaming.unit == "word" else part) or [""]
+    return np.array_split(part, -(-len(part) // SAMPLES) or 1)
 
 
 def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:

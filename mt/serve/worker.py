@@ -21,6 +21,9 @@ from mt.common.batches import each
 from mt.common.stop import asking
 from mt.serve.limits import Limits, RequestError, full
 
+AGAIN = object()
+"""The result of an item of which a part is done: the rest is done behind what has come in the meantime."""
+
 
 class Work(Protocol):
     """A kind of work. Items of equal kinds are computed in one batch."""
@@ -30,8 +33,8 @@ class Work(Protocol):
         done."""
 
     def do(self, items: Sequence[Any]) -> Sequence[Any]:
-        """Returns the result of each item, or the error that is its result. Raises UserError where one of them cannot
-        be done: then they are done again in halves."""
+        """Returns the result of each item, or the error that is its result, or AGAIN. Raises UserError where one of
+        them cannot be done: then they are done again in halves."""
 
 
 @dataclass(eq=False)
@@ -171,5 +174,8 @@ class Worker:
 
         with asking(ask):
             results = each(jobs[0].work.do, [job.item for job in jobs], Exception)
+        with self._changed:
+            self._jobs.extend(job for job, result in zip(jobs, results, strict=True) if result is AGAIN)
         for job, result in zip(jobs, results, strict=True):
-            job.finish(result)
+            if result is not AGAIN:
+                job.finish(result)

@@ -98,6 +98,9 @@ def test_a_term_stands_in_the_place_of_the_noun_and_its_article_agrees():
     assert written(known, (1, [target("Bahn")])) == "Die Bahn nach Berlin fährt ab."
     masculine = Pairs(Der_Tram=-1, Die_Tram=-5, Tram_nach=-0.1)
     assert written(masculine, (1, [target("Tram")])) == "Der Tram nach Berlin fährt ab."
+    # What is to be avoided is not chosen.
+    avoided = Avoided(["Die"], SPELLING)
+    assert written(known, (1, [target("Bahn")]), avoided=avoided) == "Der Bahn nach Berlin fährt ab."
 
 
 def test_an_ending_changes_only_for_words_that_the_model_knows():
@@ -129,6 +132,15 @@ def test_what_was_asked_for_stays():
     assert "Zug nach" in written(model, train, phrases=phrases) and "Bahn" in written(model, train, phrases=phrases)
     either = (1, [target("Bahn"), target("Tram")])
     assert written(model, either, avoided=Avoided(["Bahn"], SPELLING)) == "Der Tram nach Berlin fährt ab."
+
+
+def test_a_word_before_several_terms_has_one_ending_and_is_left_out_with_it():
+    model = Pairs(Die_Bahn=-1, Die_Tram=-1)
+    bahn, tram = (1, [target("Bahn")]), (2, [target("Tram")])
+    assert written(model, bahn, tram, free=["Der"], reads=[4]) == "Die Bahn Tram"
+    assert written(model, bahn, limit=2) == "Bahn"
+    both = Pairs(Der_Bahn=-5, Die_Bahn=-1, Bahn_Tram=-0.1, Bahn_Karte=-0.1)
+    assert written(both, (1, [target("Die")]), (2, [target("Bahn")]), free=["Der", "Zug"], reads=[1, 2]) == "Die Bahn"
 
 
 def test_what_the_model_left_out_comes_before_the_last_mark_and_the_limit_holds():

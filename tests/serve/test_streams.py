@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import re
+from collections import deque
 from collections.abc import Iterator
 
 import pytest
@@ -9,8 +11,10 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from mt import Translator
+from mt.errors import UserError
 from mt.serve.limits import Limits
-from mt.serve.streams import Reading
+from mt.serve.streams import Arrival, Reading
+from mt.serve.worker import AGAIN
 from tests.serve.clients import Client
 
 TEXT = "the big cats find two streets"
@@ -171,22 +175,33 @@ def test_frames_that_are_none_end_the_stream_alone(streaming: Client):
 
 
 def test_what_is_impossible_ends_its_own_stream_alone(hard: Translator, translator: Translator, monkeypatch):
-    """A term that is to be avoided, and a source that is too long for the model, among others in one batch."""
-    monkeypatch.setattr(hard.model, "max_source_length", 9)
-    impossible = translator.stream(glossary={"cats": "Katzen"}, avoid=["Katzen"])
-    for asked, text, sentence in (
-        (impossible, TEXT, 'the stream asks for "Katzen" and to avoid it at once'),
-        (hard.stream(), f"{TEXT} {TEXT}", "a source of 10 tokens, its end included, is longer than the 9"),
-    ):
-        run = asked.streaming.translator
-        alone, *beside = [run.stream() for _ in range(3)]
-        expected = [alone.read("two cats"), alone.finish()]
-        items = [(beside[0], "two cats", ""), (asked, text, ""), (beside[1], "two cats", "")]
-        first, refused, last = Reading(asked.streaming.search, ends=False).do(items)
-        assert str(refused).startswith(sentence)
-        assert first == last == expected[0]
-        ended = Reading(asked.streaming.search, ends=True).do([(session, "", "") for session in beside])
-        assert ended == [expected[1]] * 2
+    """A source that is too long for the model, by its words or with its tail, among others in one batch."""
+    for run, words, tail in ((hard, f"{TEXT} {TEXT}", ""), (translator, "two cats", f"{TEXT} {TEXT}")):
+        for bounded in (run.model, run.network):
+            monkeypatch.setattr(bounded, "max_source_length", 9)
+        alone, long, *beside = [run.stream() for _ in range(4)]
+        expected = [*alone.read("two"), *alone.read("cats")]
+        arrivals = [Arrival(session, deque(["two", "cats"])) for session in beside]
+        arrivals.insert(1, Arrival(long, deque(words.split()), tail))
+        answers = {}
+        while len(answers) < 3:
+            going = [arrival for arrival in arrivals if id(arrival) not in answers]
+            for arrival, answer in zip(going, Reading(alone.streaming.search, ends=False).do(going), strict=True):
+                answers |= {} if answer is AGAIN else {id(arrival): answer}
+        first, refused, last = (answers[id(arrival)] for arrival in arrivals)
+        assert isinstance(refused, UserError), refused
+        assert re.search("is longer than the 9 |reads at most 9:", str(refused))
+        assert first == last == expected
+        ended = Reading(alone.streaming.search, ends=True).do([Arrival(session, deque()) for session in beside])
+        assert ended == [alone.finish()] * 2
+
+
+def test_much_at_once_is_read_a_part_at_a_time(hard: Translator):
+    whole, arrival = hard.stream(), Arrival(hard.stream(), deque(TEXT.split()))
+    reading = Reading(hard.streaming_search(), ends=False)
+    answers = [reading.do([arrival])[0] for _ in TEXT.split()]
+    assert answers == [*[AGAIN] * (len(TEXT.split()) - 1), whole.read(TEXT)]
+    assert arrival.session.delays == whole.delays
 
 
 def test_there_are_as_many_streams_as_the_server_takes(streaming: Client):

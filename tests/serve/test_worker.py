@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Histogram
 
 from mt.common.stop import go_on
 from mt.serve.limits import Limits, RequestError
-from mt.serve.worker import Worker
+from mt.serve.worker import AGAIN, Worker
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,22 @@ class Batching:
         return items
 
 
+@dataclass(frozen=True)
+class Piecewise:
+    """Work that does a part of each item at a time, and notes how many parts were left."""
+
+    left: list[list[int]] = field(default_factory=list, compare=False)
+
+    def size(self, item: list[int]) -> int:
+        return 1
+
+    def do(self, items: Sequence[list[int]]) -> list[object]:
+        self.left.append([len(item) for item in items])
+        for item in items:
+            item.pop()
+        return [AGAIN if item else "done" for item in items]
+
+
 @pytest.fixture
 def worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
     limits = Limits(window=0, **getattr(request, "param", {}))
@@ -59,6 +75,12 @@ def worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
     yield worker
     worker.stop()
     worker.join(time.monotonic() + 60)
+
+
+def test_a_long_item_is_done_in_parts_and_short_ones_between_them(worker: Worker):
+    work = Piecewise()
+    assert asyncio.run(worker.do(work, [1] * 4, [1], [1] * 2)) == ["done"] * 3
+    assert work.left == [[4, 1, 2], [3, 1], [2], [1]]
 
 
 @pytest.mark.parametrize("worker", [{"deadline": 0.05}], indirect=True)

@@ -30,6 +30,7 @@ from mt.metrics.latency import erased, finalised
 from mt.search.config import SearchConfig
 from mt.search.hypothesis import EMPTY
 from mt.search.policies import Draft
+from mt.text_io import is_blank
 
 _DRAFTS = 100
 """How many drafts are kept, for policies that compare them."""
@@ -71,7 +72,7 @@ class RedraftedSession(Session):
     def _read_tail(self, tail: str) -> None:
         if tail and not self.streaming.field.written:
             raise UserError("a tail is of words that a recogniser may still correct, and this model reads none")
-        self._tail = tail
+        self._tail = "" if is_blank(tail) else tail
 
     def _read_part(self, part: Any) -> Row:
         row = super()._read_part(part)
@@ -255,7 +256,7 @@ class _Simulated(RedraftedSession):
         # Latency counts characters or words, and so the session writes these.
         unit: Unit = "char" if translator.config.dataset.latency_unit == "char" else "word"
         request = request or Request("a source")
-        _, terms = encoder_of(translator).streamed(request, "word", search)
+        terms = None if request.glossary is None else encoder_of(translator).source_terms(request.glossary)
         super().__init__(Streaming(translator, search, unit), request, terms)
         self._row = row
         self._updates: list[str] = []

@@ -172,6 +172,8 @@ def test_nothing_is_written_of_invisible_characters_alone(policy: str, setting) 
     session = session_of(setting({"name": "general"}, "bilstm"), POLICIES[policy])
     assert session.read("\u200b", tail="\u200b") == [] and session.tokens == ()
     assert session.read("tun das", tail="\u200b") == session.words and session.source_read == 3
+    begun = session_of(session.streaming, POLICIES[policy], lexical=LexicalConstraints(prefix="tun "))
+    assert begun.read("\u200b", tail=" ") == begun.finish() == []
 
 
 @every_policy
