@@ -102,19 +102,20 @@ class ConstraintEncoder:
         self._written_glossary: Glossary | None = None
         """The last glossary of which all targets were checked; most often all texts have the same glossary."""
 
-    def encoded(self, request: Request, text: str = "") -> TokenConstraints | None:
+    def encoded(self, request: Request, text: str = "", *, timed: bool = False) -> TokenConstraints | None:
         """Returns a request as constraints on tokens; None where it asks for nothing.
 
-        text: the source, in which terms of the glossary are looked for. Raises UserError for what is impossible: the
-        vocabulary cannot write it, or it is wanted and forbidden at once.
+        text: the source, in which terms of the glossary are looked for. timed: whether it counts when each of its words
+        is known to belong to no term. Raises UserError for what is impossible: the vocabulary cannot write it, or it is
+        wanted and forbidden at once.
         """
         # Terms of the glossary that stand in this text.
         name, asked, glossary, tokens, stream = request
         terms = None
         if glossary is not None and glossary.entries:
             found = self.source_terms(glossary)
-            found.read_whole(composed(text))
-            terms = found if found.terms else None
+            found.read_whole(composed(text), timed=timed)
+            terms = found if found.certain else None
         if not (asked.constraints or asked.avoid or asked.prefix or tokens or terms):
             return None
         # Some form of each phrase must be allowed by the phrases to avoid.
@@ -294,7 +295,8 @@ def parts_of(
     if requests is not None and texts is not None:
         # Requests are encoded before anything is searched, so that an impossible one is refused at once.
         encoder = encoder_of(translator)
-        found = [encoder.encoded(request, str(text)) for request, text in zip(requests, texts, strict=True)]
+        pairs = zip(requests, texts, strict=True)
+        found = [encoder.encoded(request, str(text), timed=search.extends) for request, text in pairs]
         for asked, text in zip(found, texts, strict=True):
             if asked is not None:
                 require_steerable(search, asked, text)
@@ -319,9 +321,9 @@ class SourceTerms(Terms):
         self._certain = 0
         """The first word that may still become part of a term."""
 
-    def read_whole(self, text: str) -> None:
-        """Reads a whole source, which is cut into tokens only where it has terms."""
-        if self._glossary.terms(units(text, "term"))[0]:
+    def read_whole(self, text: str, *, timed: bool) -> None:
+        """Reads a whole source, which is cut into tokens only where it has terms, or is timed."""
+        if timed or self._glossary.terms(units(text, "term"))[0]:
             for part in text.split():
                 self.read(part)
             self.end()
