@@ -134,6 +134,7 @@ def test_re_translation_says_how_much_it_took_back(streaming: Client, translator
         ({"rnu": "soft"}, {}, 1008, "the request: unknown option rnu: did you mean run?"),
         ({}, {"word": "a"}, 1008, "the request: unknown option word: did you mean words?"),
         ({}, {"words": 201 * "a"}, 1009, "a source has more than 200 characters"),
+        ({}, {"words": 201 * "a", "end": True}, 1009, "a source has more than 200 characters"),
         ({}, {"words": 100 * "a", "tail": 101 * "a"}, 1009, "a source has more than 200 characters"),
         ({"search": {"max_length": 3000}}, {}, 1008, "3000 tokens of a translation are more than this server's 2048"),
         ({"avoid": ["a"] * 65}, {}, 1008, "65 phrases that must appear or must not are more than this server's 64"),
@@ -202,6 +203,20 @@ def test_much_at_once_is_read_a_part_at_a_time(hard: Translator):
     answers = [reading.do([arrival])[0] for _ in TEXT.split()]
     assert answers == [*[AGAIN] * (len(TEXT.split()) - 1), whole.read(TEXT)]
     assert arrival.session.delays == whole.delays
+
+
+def test_a_sound_that_is_drafted_anew_has_an_end(serving, sounds: Translator):
+    """Each draft reads all of it again. A sound that is read once may go on for ever."""
+    samples = bytes(2 * 80 * 17)
+    with serving({"sounds": sounds}, Limits(positions=16)) as client:
+        with opened(client) as connection:
+            for _ in range(3):
+                connection.send(samples)
+                assert "read" in json.loads(connection.recv(timeout=20))
+        with opened(client, {"search": {"name": "agree"}}) as connection:
+            connection.send(samples)
+            sentence = json.loads(connection.recv(timeout=20))["error"]
+    assert sentence == "17 positions of a sound that is drafted anew are more than this server's 16: end it before"
 
 
 def test_there_are_as_many_streams_as_the_server_takes(streaming: Client):
