@@ -16,6 +16,8 @@ from mt.errors import shown
 VERSION = 1
 MOST_WORDS = 120
 """An utterance of more words is ended."""
+LONGEST = 5000
+"""An utterance of more characters, its tail included, is refused: it would hold up all others."""
 Word = tuple[str, float | None, float | None]
 
 
@@ -83,6 +85,10 @@ class Conversation:
             self._begin()
         self._number = update.utterance_id
         # Words that were read stay, and the tail is of words that may change.
+        tail = [text for text, *_ in (update.tail or {}).get("words", ())]
+        length = sum(map(len, [*tail, *(text for text, *_ in update.words)]))
+        if length > LONGEST:
+            raise mt.UserError(f"the utterance has {length} characters, and at most {LONGEST} are read: end it before")
         words = [word for text, *_ in update.words for word in text.split()]
         if words[: len(self._words)] != self._words:
             raise mt.UserError("committed words changed: send all of the utterance, and in the tail what may change")
@@ -91,9 +97,8 @@ class Conversation:
         if len(words) > 2 * MOST_WORDS:
             return self._ended(update, self._policy.translator.translate(" ".join(words)).text)
         final = update.is_final or len(words) > MOST_WORDS
-        tail = "" if final or not update.tail else " ".join(text for text, *_ in update.tail.get("words", ()))
         parts = words if self._policy.unit == "word" else list("".join(f"{word} " for word in words))
-        self._session.read(parts[self._session.source_read :], tail=tail)
+        self._session.read(parts[self._session.source_read :], tail="" if final else " ".join(tail))
         if final:
             self._session.finish()
             return self._ended(update, self._session.text)

@@ -145,7 +145,8 @@ class Stream:
         """Raises RequestError where a source is too long. A sound may go on for ever where no draft reads it again.
 
         size: how many characters, or samples, have come."""
-        limits, translator = self._run.limits, self._run.translator
+        limits = self._run.limits
+        translator = self._run.translator
         if translator.field.written and size > limits.characters:
             raise RequestError(413, f"a source has more than {limits.characters} characters: end it before")
         if not (translator.field.written or translator.network.extends(self._search)):
