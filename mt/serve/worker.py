@@ -174,8 +174,9 @@ class Worker:
 
         with asking(ask):
             results = each(jobs[0].work.do, [job.item for job in jobs], Exception)
-        with self._changed:
-            self._jobs.extend(job for job, result in zip(jobs, results, strict=True) if result is AGAIN)
         for job, result in zip(jobs, results, strict=True):
-            if result is not AGAIN:
+            if result is AGAIN:
+                with self._changed:
+                    self._jobs.append(job)
+            else:
                 job.finish(result)

@@ -237,9 +237,8 @@ def simulated(
             for turn in range(max(len(session.counts) for session in sessions)):
                 if due := [session for session in sessions if session.comes(turn)]:
                     _Simulated.redraft(due)
-                for session in due:
-                    if session.failure is not None:
-                        raise session.failure
+                for failure in (session.failure for session in due if session.failure is not None):
+                    raise failure
                 for session in sessions:
                     session.note(turn)
             results += [[session.result()] for session in sessions]

@@ -263,14 +263,11 @@ def _turns(sessions: Sequence[Session], sources: list[Any], tails: Sequence[str]
     return turns
 
 
-def _words(found: Sequence[list[str] | UserError]) -> list[list[str]]:
+def _words(found: Sequence[Any]) -> list[list[str]]:
     """Returns the words of sessions. Raises the first error."""
-    words = []
-    for outcome in found:
-        if isinstance(outcome, UserError):
-            raise outcome
-        words.append(outcome)
-    return words
+    for error in (outcome for outcome in found if isinstance(outcome, UserError)):
+        raise error
+    return [*found]
 
 
 def _listed(given: Iterable[Session]) -> list[Session]:
