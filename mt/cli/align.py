@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from mt.cli.arguments import add_plot_options, add_run_options, add_search_options, load_translator, reported_in_flags
-from mt.cli.parser import Parser
+from mt.cli.parser import Parser, number_of
 from mt.common.links import Links, Symmetrisation, is_naacl, to_pharaoh
 from mt.common.terminal import note, say
 from mt.data.dataset import LINK_UNITS
@@ -112,13 +112,13 @@ def _add_link_options(parser: Parser) -> None:
 
 
 def _extraction(text: str) -> str | float:
-    return text if text in ("argmax", "stops") else float(text)
+    return text if text in ("argmax", "stops") else number_of(float)(text)
 
 
 def _require_two_runs(options: argparse.Namespace) -> None:
     if len(options.run) != (2 if options.symmetrise else 1):
         raise UserError(
-            f"two runs of opposite directions and --symmetrise go together, and there are {len(options.run)} runs: "
+            f"two runs of opposite directions and --symmetrise go together, and this names {len(options.run)}: "
             "write RUN REVERSE --symmetrise grow-diag, or a single RUN"
         )
 

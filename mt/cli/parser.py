@@ -137,7 +137,7 @@ def number_of(kind: type[int] | type[float]) -> Callable[[str], float]:
 
 def share(text: str) -> float:
     """Converts for `argparse`: a number from 0 to 1."""
-    value = float(text)
+    value = number_of(float)(text)
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError(f"{text} is no share: give a number from 0 to 1")
     return value

@@ -96,7 +96,7 @@ ALIGN = [
     ("--source {tmp}/en --target {tmp}/de --plots {tmp}/en/x", r"--plots .*en/x cannot be written \(Not a directory\)"),
     ("--source {tmp}/en --target {tmp}/de --extract stops", "extract=stops is of an attention"),
     ("--source {tmp}/en --target {tmp}/de --extract 0", "extract=0 is no weight: give a number"),
-    ("--source {tmp}/en --target {tmp}/de --extract most", "--extract"),
+    ("--source {tmp}/en --target {tmp}/de --extract most", "--extract most is not possible: give a number"),
     ("--source {tmp}/en --target {tmp}/de --plot-format svg", "--plot-format is about --plots DIR"),
 ]
 DOUBLED = "doubled terms need translations without the glossary and their links: give --free and --links"

@@ -251,6 +251,7 @@ def test_words_without_a_pronunciation_are_noted(written: Written, write: Write)
         ({}, "--map {}/absent", "absent cannot be read (No such file or directory)"),
         ({}, "--n 0", "--n 0 is not a whole number from 1 to 1000"),
         ({}, "--threshold 2", "--threshold 2 is no share: give a number from 0 to 1"),
+        ({}, "--threshold much", "--threshold much is not possible: give a number"),
         ({}, "--out {}/words/lexicon", "words/lexicon cannot be written (Not a directory)"),
         ({}, "--out /dev/full", "--out /dev/full cannot be written (is no regular file): give another file"),
     ],
