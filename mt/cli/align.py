@@ -118,7 +118,7 @@ def _extraction(text: str) -> str | float:
 def _require_two_runs(options: argparse.Namespace) -> None:
     if len(options.run) != (2 if options.symmetrise else 1):
         raise UserError(
-            f"two runs of opposite directions and --symmetrise go together, and this names {len(options.run)}: "
+            f"two runs of opposite directions and --symmetrise go together, and there are {len(options.run)} runs: "
             "write RUN REVERSE --symmetrise grow-diag, or a single RUN"
         )
 
