@@ -30,10 +30,11 @@ def open_regular(path: Path, buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.Buff
     # The open file is looked at, since a name may lead to another one meanwhile.
     try:
         _refuse_irregular(path, os.fstat(descriptor).st_mode)
-        return io.BufferedReader(io.FileIO(descriptor), buffering)
     except BaseException:
         os.close(descriptor)
         raise
+    # From here on the file closes the descriptor, also where a signal comes: closed twice, it would hide the signal.
+    return io.BufferedReader(io.FileIO(descriptor), buffering)
 
 
 def read_bytes(path: Path) -> bytes:

@@ -1,5 +1,6 @@
 """What is read ends, and fits into memory."""
 
+import io
 import os
 import subprocess
 import sys
@@ -36,6 +37,20 @@ def test_what_is_no_regular_file_is_refused_at_once(no_file: Path):
         read_json(no_file, "do")
     with pytest.raises(UserError, match=r"cannot be read \((is no regular file|Is a directory)\): give an exist"):
         list(file_lines(no_file))
+
+
+def test_a_signal_while_a_file_is_opened_is_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "text"
+    path.touch()
+    opened = io.FileIO
+
+    def interrupted(descriptor: int) -> io.FileIO:
+        opened(descriptor).close()  # as Python does with what has no name yet
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(io, "FileIO", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        open_regular(path)
 
 
 def test_what_is_no_regular_file_is_not_written_to(no_file: Path):
