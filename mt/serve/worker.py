@@ -172,8 +172,14 @@ class Worker:
             if not any(job.wanted for job in jobs):
                 raise _LateError(self._limits)
 
+        def do(items: Sequence[Any]) -> Sequence[Any]:
+            try:
+                return jobs[0].work.do(items)
+            except _LateError as error:  # nobody waits for halves, either
+                return [error for _ in items]
+
         with asking(ask):
-            results = each(jobs[0].work.do, [job.item for job in jobs], Exception)
+            results = each(do, [job.item for job in jobs], Exception)
         for job, result in zip(jobs, results, strict=True):
             if result is AGAIN:
                 with self._changed:

@@ -338,8 +338,7 @@ def backward_pass(
     def passes(seeded_batch: SeededBatch, divisor: float) -> Tensor:
         """Runs both passes of a batch. The memory of its graph is free after this call, before the next batch."""
         # In the last passes of an update the gradients of all processes are averaged.
-        together = synchronized(batch_loss, when=seeded_batch.is_last) if processes.size > 1 else nullcontext()
-        with together:
+        with synchronized(batch_loss, when=seeded_batch.is_last) if processes.size > 1 else nullcontext():
             loss, sums = batch_loss(seeded_batch.batch, seeded_batch.seed)
             scaler.scale(loss / divisor).backward()
             return sums

@@ -19,11 +19,13 @@ class Endless:
     """Work without an end, which asks at each step whether it is to go on."""
 
     begun: threading.Event = field(default_factory=threading.Event, compare=False)
+    batches: list[list[int]] = field(default_factory=list, compare=False)
 
     def size(self, item: int) -> int:
         return 1
 
     def do(self, items: Sequence[int]) -> list[int]:
+        self.batches.append([*items])
         self.begun.set()
         while True:
             go_on()
@@ -85,9 +87,11 @@ def test_a_long_item_is_done_in_parts_and_short_ones_between_them(worker: Worker
 
 @pytest.mark.parametrize("worker", [{"deadline": 0.05}], indirect=True)
 def test_what_is_late_ends_and_the_next_is_done(worker: Worker):
+    endless = Endless()
+
     async def ask() -> list[int]:
         with pytest.raises(RequestError, match=r"^there was no answer within 0\.05 seconds: send less") as late:
-            await worker.do(Endless(), 1, 2)
+            await worker.do(endless, 1, 2)
         assert late.value.status == 504
         for _ in range(100):  # the step that goes on may take longer than the next one waits
             try:
@@ -97,6 +101,7 @@ def test_what_is_late_ends_and_the_next_is_done(worker: Worker):
         raise AssertionError("it computes what nobody waits for")
 
     assert asyncio.run(ask()) == [6, 8]
+    assert endless.batches == [[1, 2]]  # and not its halves
 
 
 def test_what_a_client_gives_up_ends(worker: Worker):
