@@ -53,8 +53,7 @@ def compare(arguments: Sequence[str] | None = None) -> None:
         sources, references = _test_text(runs, options.corpora)
         comparison = table_of(runs, references, options.baseline)
         # Limits of the metrics are said before the table, so that nobody reads it without them.
-        for sentence in notes(shared_metrics(runs), references):
-            note(sentence)
+        note(*notes(shared_metrics(runs), references))
         write(
             comparison, sources, references, options.out, sentences=options.sentences, plot_format=options.plot_format
         )

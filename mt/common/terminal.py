@@ -23,9 +23,10 @@ def say(text: str = "", file: TextIO | None = None) -> None:
     print(visible_lines(text), file=file or sys.stdout, flush=True)
 
 
-def note(text: str) -> None:
-    """Prints a note for the user on standard error."""
-    say(f"note: {text}", sys.stderr)
+def note(*texts: str) -> None:
+    """Prints notes for the user on standard error, a line each."""
+    for text in texts:
+        say(f"note: {text}", sys.stderr)
 
 
 def output(text: str) -> str:

@@ -4,7 +4,6 @@
 split, weighs them and looks the sum up in a table of bins: how many words in the bin were right?
 `Unsure` marks or leaves out what is probably wrong. Needs no torch."""
 
-import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -15,7 +14,7 @@ from pydantic import Field, model_validator
 
 from mt.common.input_files import read_json
 from mt.common.options import Digest, Options, parse
-from mt.common.terminal import say
+from mt.common.terminal import note
 from mt.data.placeholders import SYMBOLS
 from mt.data.tokenizer import LinkUnit
 from mt.data.words import units
@@ -171,7 +170,7 @@ def _read(path: Path, trained: str | None, changed: int) -> Calibration:
     except UserError as error:
         raise UserError(f"{path} is no table of confidences ({error}): {advice}") from None
     if None not in (trained, calibration.trained) and calibration.trained != trained:
-        say(f"note: {path} was made with {calibration.trained}, and these weights are {trained}: {advice}", sys.stderr)
+        note(f"{path} was made with {calibration.trained}, and these weights are {trained}: {advice}")
     return calibration
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from weakref import WeakSet
 
 from mt import markup
-from mt.common.terminal import say
+from mt.common.terminal import note
 from mt.data.fields import Raw, require_texts
 from mt.data.glossary import Glossary
 from mt.data.placeholders import placeholders_of
@@ -125,10 +125,9 @@ def _note_placeholders(translator: Translator, read: Sequence[Sequence[str | Seg
     example = next((raw for raw in words if kept.found.spans(raw) == [(0, len(raw))]), None)
     if example is not None:
         _NOTED.add(translator)
-        say(
-            f"note: this model has no symbols for placeholders, such as {shown(example)}: it does not see them, and "
-            "word links say where they go (a run with dataset.tokenizer.placeholders=16 has some)",
-            sys.stderr,
+        note(
+            f"this model has no symbols for placeholders, such as {shown(example)}: it does not see them, and "
+            "word links say where they go (a run with dataset.tokenizer.placeholders=16 has some)"
         )
 
 

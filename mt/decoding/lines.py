@@ -15,7 +15,7 @@ from mt.common.backdrop import PlotFormat
 from mt.common.input_files import parse_json
 from mt.common.links import Links, to_pharaoh
 from mt.common.options import parse
-from mt.common.terminal import output
+from mt.common.terminal import note, output
 from mt.data.glossary import Glossary
 from mt.decoding.confidence import Unsure
 from mt.decoding.request import LexicalConstraints, Request, with_terms
@@ -189,9 +189,9 @@ def translate_lines(
             cut += sum(one.cut for of_line in translations for one in of_line)
             replaced += sum(one.replaced_unknown for of_line in translations for one in of_line)
     if unknown_words is not None:
-        print(f"note: {replaced:,} unknown word{'' if replaced == 1 else 's'} replaced", file=sys.stderr)
+        note(f"{replaced:,} unknown word{'' if replaced == 1 else 's'} replaced")
     if cut:
-        print(f"note: {cut_note(cut, translator.search_for(search).limit, CUT_REMEDY)}", file=sys.stderr)
+        note(cut_note(cut, translator.search_for(search).limit, CUT_REMEDY))
 
 
 def _read(

@@ -297,8 +297,7 @@ def evaluate_runs(
             )
     dataset = translator.config.dataset
     scored = dataset.model_copy(update={"latency_unit": changes.unit}) if changes.unit else dataset
-    for sentence in notes_of(scored, split.column("references"), online="al" in results):
-        note(sentence)
+    note(*notes_of(scored, split.column("references"), online="al" in results))
     say(f"{table(results)}\n\n{folder}")
 
 

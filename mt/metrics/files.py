@@ -101,8 +101,7 @@ def _score_texts(
     scores: dict[str, Score] = {}
     for metric in metrics:
         scores |= metric.score(hypotheses, groups)
-    for sentence in notes(metrics, groups):
-        note(sentence)
+    note(*notes(metrics, groups))
     # Lower case costs BLEU and chrF much against references with capitals.
     cased = any("case:mixed" in score.signature for score in scores.values())
     if cased and lacks_capitals(hypotheses, [group[0] for group in groups]):

@@ -15,7 +15,7 @@ from itertools import chain
 
 import numpy as np
 
-from mt.common.terminal import output
+from mt.common.terminal import note, output
 from mt.data.fields import AudioField
 from mt.data.glossary import Glossary
 from mt.data.tokenizer import Unit
@@ -167,7 +167,7 @@ def translate_live(
             session = begin()
         sys.stdout.flush()
     if cut:
-        print(f"note: {cut_note(cut, translator.search_for(search).limit, CUT_REMEDY)}", file=sys.stderr)
+        note(cut_note(cut, translator.search_for(search).limit, CUT_REMEDY))
 
 
 def arriving(translator: Translator, audio: str | None) -> Iterable[str | np.ndarray | None]:
