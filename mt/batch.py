@@ -30,6 +30,7 @@ class Batch(NamedTuple):
 
     def to(self, device: torch.device | str) -> Self:
         """Returns the batch on a device."""
+        # Only from pinned memory does the copy run beside the computation; else this waits.
         return self._each(lambda tensor: tensor.to(device, non_blocking=True))
 
     def pinned(self) -> Self:

@@ -96,6 +96,7 @@ def save(
     progress: the result of `load_progress`, as JSON.
     training: the result of `load_training`; None for weights from which training cannot go on.
     """
+    # The sums come last, since they cover all other files.
     with replaced_folder(folder) as draft:
         write_json(draft / CONFIG, config.model_dump(mode="json"))
         write_json(draft / PROGRESS, progress)
@@ -119,12 +120,14 @@ def seal(folder: Path, about: About) -> None:
 
 def locate(run: Path, name: str) -> Path:
     """Returns the folder of the named checkpoint of a run, links resolved. `run` may be a checkpoint, too."""
+    # The folder of a checkpoint itself, or of a run, in which `last` may lead nowhere after a kill.
     folder = run
     if not all((run / file).is_file() for file in (META, MODEL)):
         folder = run / "checkpoints" / name
         if name == "last" and not (folder / META).is_file():
             folder = newest(run) or folder
     if not (folder / META).is_file():
+        # The sentence depends on what is missing: a file, a checkpoint, or the run.
         if os.path.lexists(folder):
             what = f"holds no file {META}" if folder.is_dir() else "leads to no folder"
             raise UserError(f"{folder} {what}: {_REMEDY}, or copy the whole run folder again")
@@ -170,6 +173,7 @@ def load_model(run: Path, name: str) -> tuple[Seq2Seq, Tokenizers, Config]:
 
     Raises UserError where a file is missing, damaged, of another format, or does not fit the others.
     """
+    # Files are checked before they are parsed, and shapes before memory is taken for them.
     folder = locate(run, name)
     _verify(folder)
     config = load_config(folder)
@@ -179,7 +183,8 @@ def load_model(run: Path, name: str) -> tuple[Seq2Seq, Tokenizers, Config]:
     sizes = tokenizers.sizes
     _compare(folder / MODEL, config, sizes)
     model = Seq2Seq(config, *sizes)
-    model.load_state_dict(weights.read(folder / MODEL, _REMEDY), strict=False)  # shared tensors are saved once
+    # Not strict, since shared tensors are saved once; `_compare` has found that nothing else is missing.
+    model.load_state_dict(weights.read(folder / MODEL, _REMEDY), strict=False)
     return model, tokenizers, config
 
 
@@ -197,11 +202,12 @@ def load_training(folder: Path) -> dict[str, Tensor]:
 
 
 def average(folders: Sequence[Path]) -> dict[str, torch.Tensor]:
-    """Returns the mean of the checkpoints' weights, tensor by tensor (Vaswani et al. 2017, section 6.1). It has tensors
-    that the model shares once, as their files.
+    """Returns the mean of the checkpoints' weights, tensor by tensor (Vaswani et al. 2017, section 6.1). Like the
+    files, it has a tensor that the model shares only once.
 
     Raises UserError where a file is missing, damaged, or has other tensors than the first.
     """
+    # All files are checked before one is loaded.
     expected = weights.shapes(folders[0] / MODEL, _REMEDY)
     for folder in folders:
         _verify(folder)
@@ -222,12 +228,14 @@ def digest(model: Seq2Seq) -> str:
     total = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
         total.update(name.encode())
+        # As bytes, since numpy knows no bfloat16.
         total.update(tensor.cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
     return total.hexdigest()
 
 
 def _verify(folder: Path) -> None:
     """Raises UserError where a file of a checkpoint is missing, or has changed since it was saved."""
+    # A list of sums that leaves these two out would prove nothing.
     sums = load_meta(folder).sha256
     for name in (CONFIG, MODEL):
         if name not in sums:
@@ -245,6 +253,7 @@ def _compare(path: Path, config: Config, sizes: tuple[int, int, int | None]) -> 
     ask for more memory than there is."""
     try:
         with shapes_alone():
+            # keep_vars gives the parameters themselves, of which shared ones are the same object.
             state = Seq2Seq(config, *sizes).state_dict(keep_vars=True)
     except (RuntimeError, OverflowError, TypeError):
         raise UserError(f"{path.with_name(CONFIG)} asks for larger tensors than any: {_REMEDY}") from None
@@ -257,6 +266,6 @@ def _compare(path: Path, config: Config, sizes: tuple[int, int, int | None]) -> 
                 f"{expected.get(name, 'no such tensor')}; restore the checkpoint's own files"
             )
     # Tensors that the model shares are saved once.
-    missing = sum(tensor.numel() for tensor in {id(tensor): tensor for tensor in state.values()}.values())
-    if missing := missing - weights.count(shapes):
+    distinct = {id(tensor): tensor for tensor in state.values()}.values()
+    if missing := sum(tensor.numel() for tensor in distinct) - weights.count(shapes):
         raise UserError(f"{path} does not fit config.json: it lacks {missing} of the model's numbers; {_REMEDY}")

@@ -75,6 +75,7 @@ class ProcessGroup:
 
     def merged(self, results: Sequence[T]) -> list[T]:
         """Puts the results of all shares into the order of the items. results: of the share of this process."""
+        # Round i has the i-th result of every process; some lack one in the last round.
         rounds = itertools.zip_longest(*self.all_gather(results), fillvalue=_ABSENT)
         return [result for of_round in rounds for result in of_round if result is not _ABSENT]
 
@@ -142,11 +143,13 @@ class ProcessGroup:
                 f"this machine has {torch.cuda.device_count()} GPUs and more processes than that: start one for each "
                 "GPU (torchrun --nproc-per-node), or choose device=cpu"
             )
+        # NCCL and allocations without a device take the current one.
         torch.cuda.set_device(self.local_rank)
         return torch.device("cuda", self.local_rank)
 
     def require_alike(self, facts: Mapping[str, Any]) -> None:
         """Raises UserError where a fact differs between processes."""
+        # Every process compares the facts of all, so that all raise the same error and none is left waiting.
         (host, expected), *others = self.all_gather((socket.gethostname(), dict(facts)))
         for rank, (other_host, actual) in enumerate(others, start=1):
             for name in sorted({*expected, *actual}):
@@ -162,6 +165,7 @@ class ProcessGroup:
             return
         # Each process looks for a file by its path of the folder, which may begin elsewhere.
         probe = folder / f".seen-{self.decided_by_first(lambda: secrets.token_hex(8))}"
+        # It returns elsewhere only after the file was written, so that all may look for it then.
         self.decided_by_first(lambda: write_text(probe, []))
         seen = self.all_gather((probe.exists(), socket.gethostname()))
         if self.is_first:
@@ -197,5 +201,6 @@ def code_digest() -> str:
     folder = Path(__file__).parent
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
+        # With its name, so that a file that was moved counts as a change.
         digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:12]

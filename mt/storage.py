@@ -65,12 +65,14 @@ def replaced_path(path: Path, name: str = "") -> Iterator[Path]:
     without a flush. name: of the draft, where its usual one would not do."""
     draft = path.with_name(name or f"{path.name}.draft")
     with _named_in_errors(path):
+        # A process that was killed may have left a draft; this one leaves none, not even after Ctrl-C.
         _discard(draft)
         try:
             yield draft
         except BaseException:
             _discard(draft)
             raise
+        # A rename is atomic: whoever reads sees the old file or the new one, never half of it.
         draft.replace(path)
 
 
@@ -106,6 +108,7 @@ def replaced_folder(path: Path) -> Iterator[Path]:
 def repair(parent: Path) -> None:
     """Removes drafts and rubbish that a killed process left in a folder. A replaced folder gets its name back where the
     new one had not taken it yet. No other process may write in the folder meanwhile."""
+    # First what is worth keeping, which would otherwise be taken for rubbish below.
     for old in parent.glob(".*.old"):
         path = parent / old.name.removeprefix(".").removesuffix(".old")
         if not (path.exists() or path.is_symlink()):
@@ -120,6 +123,7 @@ def remove(path: Path) -> None:
     if path.is_dir():
         trash = path.with_name(f".{path.name}.trash")
         _discard(trash)
+        # After the rename the name is free at once, however long the removal takes.
         path.rename(trash)
         _discard(trash)
 
@@ -128,6 +132,7 @@ def point_link(link: Path, folder: Path) -> None:
     """Makes `link` point to a folder beside it, atomically."""
     draft = link.with_name(f".{link.name}.part")
     draft.unlink(missing_ok=True)
+    # A link cannot be changed in place: a new one is renamed over it.
     draft.symlink_to(folder.name)
     if not link.is_symlink():
         remove(link)  # a folder, which a copy of the link became
@@ -142,10 +147,12 @@ def require_writable(path: Path, name: str = "", *, is_file: bool = False) -> No
     that of a file, which will be replaced, and so is no device.
     """
     folders = path.absolute().parents if is_file else (path, *path.absolute().parents)
+    # A missing folder is going to be made in the nearest one above that exists.
     above = next(folder for folder in folders if os.path.lexists(folder))
     try:
         if is_file and os.path.lexists(path):
             require_regular(path)
+        # Only trying tells: permissions say nothing of a disk that is mounted to be read.
         with tempfile.TemporaryFile(dir=above):
             pass
     except OSError as error:
@@ -177,6 +184,7 @@ def refuse_link(path: Path) -> None:
 
 def flush(path: Path) -> None:
     """Flushes the content of a file, or the names in a folder, to the disk."""
+    # For reading, since a folder cannot be opened otherwise.
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -193,6 +201,7 @@ def locked(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[No
     _refuse_irregular(path)
     lock = filelock.FileLock(path)
     try:
+        # Without waiting at first, so that the caller can say for what it waits.
         lock.acquire(blocking=False)
     except filelock.Timeout:
         if waiting is None:

@@ -19,6 +19,7 @@ def map_tensors(function: Callable[[Tensor], Tensor], tree: Tree) -> Tree:
     if not isinstance(tree, tuple):
         raise TypeError(f"memory and state are nested tuples of tensors or None, got {type(tree).__name__}")
     branches = [map_tensors(function, branch) for branch in tree]
+    # A named tuple takes its fields one by one, a plain tuple takes a sequence.
     return type(tree)(*branches) if hasattr(tree, "_fields") else type(tree)(branches)
 
 
@@ -32,6 +33,7 @@ def tensors_of(tree: Any) -> list[Tensor]:
 def with_tensors(tree: Tree, tensors: Sequence[Tensor]) -> Tree:
     """Returns a tree of the same structure with other tensors, given from left to right."""
     remaining = iter(tensors)
+    # `map_tensors` visits the tensors in the order in which `tensors_of` lists them.
     return map_tensors(lambda _: next(remaining), tree)
 
 
@@ -56,6 +58,7 @@ def concatenate_rows(trees: Sequence[Tree]) -> Tree:
         tensors = cast(Sequence[Tensor], trees)
         if example.dim() > 1:
             width = max(tensor.shape[1] for tensor in tensors)
+            # `pad` counts dimensions from the last one back, and only the second is to grow.
             others = (0, 0) * (example.dim() - 2)
             tensors = [pad(tensor, (*others, 0, width - tensor.shape[1])) for tensor in tensors]
         return cast(Tree, torch.cat([*tensors]))

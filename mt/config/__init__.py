@@ -128,6 +128,7 @@ class Config(ModelConfig):
     @model_validator(mode="after")
     def _links_come_with_the_corpus(self) -> Self:
         if self.training.guided_alignment is None and self.dataset.links is None:
+            # Without links, what is said of their words would have no effect.
             if self.dataset.link_words != "blanks":
                 raise UserError(
                     f"dataset.link_words={self.dataset.link_words} is of links, and there are none: set "
@@ -185,6 +186,7 @@ class Config(ModelConfig):
 def _linked(config: Config) -> DatasetConfig:
     """Returns the data set with the links that guide the attention: the corpus is prepared with them. Raises UserError
     where there are two of them, or they are of no use."""
+    # Both options may name the links; they are kept with the data set.
     links = config.dataset.links
     training = config.training
     if links is not None and training.guided_alignment not in (None, links):
@@ -196,6 +198,7 @@ def _linked(config: Config) -> DatasetConfig:
     if links is None:
         links = training.guided_alignment
         dataset = parse(dataset.model_dump(mode="json") | {"links": links}, DatasetConfig, "dataset")
+    # Links must teach something: with a weight, to an attention that learns, at steps that see their words.
     if not training.guided_alignment_weight:
         raise UserError(
             "training.guided_alignment_weight=0 leaves links without a use: raise it, or leave the links out"

@@ -43,6 +43,7 @@ class Phrases:
         """[C]: the forms of each phrase."""
         self.copies = [*counted.values()]
         """[C]: how often each phrase is to appear."""
+        # A bare form may not follow a letter, so that it counts only where a phrase has no other form.
         self.least = [
             min([len(form.tokens) for form in forms if not form.bare] or [len(form.tokens) for form in forms])
             for forms in counted
@@ -54,8 +55,8 @@ class Phrases:
         # What is computed of a state is kept: a beam looks at each again and again.
         self._after: dict[tuple[PhraseState, int | tuple[bool, bool]], PhraseState] = {}
         self.needed: Callable[[PhraseState], tuple[int, int]] = cache(self._count)
-        """Returns how many tokens a hypothesis needs to meet all its phrases, one after another, 0 where they are met.
-        Beside it stands what the phrase needs that needs most: fewer tokens never do, since phrases may share some."""
+        """Returns two numbers of tokens. The first is enough for all missing phrases one after another, 0 where none is
+        missing. The second is what the longest of them still needs: phrases may share tokens, but fewer never do."""
 
     def after(self, state: PhraseState, token: int) -> PhraseState:
         """Returns the state after one more token."""
@@ -103,20 +104,22 @@ class Phrases:
         return sorted({self.forms[phrase][form].tokens[count] for phrase, form, count in ways})
 
     def _count(self, state: PhraseState) -> tuple[int, int]:
-        """Returns `needed`."""
+        """Computes what `needed` returns."""
         missing = [phrase for phrase, count in enumerate(state.missing) if count]
+        # How many tokens each missing phrase saves by what is begun of it.
         gains = dict.fromkeys(missing, 0)
         for phrase, form, count in state.begun:
             left = len(self.forms[phrase][form].tokens) - count
             if phrase in gains and left:
                 gains[phrase] = max(gains[phrase], self.least[phrase] - left)
+        # All begun forms end with the same last tokens, so that only one of the gains is sure to count.
         total = sum(count * least for count, least in zip(state.missing, self.least, strict=True))
         longest = max((self.least[phrase] - gains[phrase] for phrase in missing), default=0)
         return total - max(gains.values(), default=0), longest
 
     def repeats(self, size: int) -> bool:
-        """Returns whether a phrase holds so many tokens in a row twice, in all its forms, or is to appear twice with as
-        many."""
+        """Returns whether a phrase cannot be written without some `size` tokens in a row twice: all its forms repeat
+        them, or it is to appear several times."""
         for forms, copies in zip(self.forms, self.copies, strict=True):
             ngrams = [
                 [form.tokens[i : i + size] for i in range(len(form.tokens) - size + 1)] * copies for form in forms

@@ -39,6 +39,7 @@ class TokenConstraints(NamedTuple):
     @property
     def fewest(self) -> int:
         """The fewest tokens of a hypothesis that may meet the constraints."""
+        # Phrases may share tokens with one another and with the prefix, so that only the longest is certain.
         phrases = 0 if self.phrases is None else max(self.phrases.least)
         prefix = 0 if self.prefix is None else self.prefix.fewest
         return max(phrases, prefix) + (0 if self.terms is None else self.terms.fewest)
@@ -85,6 +86,7 @@ class State:
     def forbidden(self) -> np.ndarray:
         """The tokens that may not follow, [F] int64: EOS, too, before all phrases are met."""
         tokens = [automaton.forbidden(state) for automaton, state in (self._avoided, self._prefix)]
+        # EOS is one token where phrases are lacking, and no token elsewhere.
         return np.concatenate([*tokens, np.full(int(self.lacking > 0), EOS)])
 
     @cached_property
@@ -103,7 +105,8 @@ class State:
         return phrases.needed(state)[0]
 
     def needed_after(self, token: int) -> tuple[int, int]:
-        """Returns how many tokens it would lack after one more, and how many are the least; see `Phrases.needed`."""
+        """Returns how many tokens of its phrases it would lack after one more token, and how few might do; see
+        `Phrases.needed`."""
         phrases, state = self._phrases
         return phrases.needed(phrases.after(state, token))
 
@@ -150,6 +153,7 @@ class ConstraintProcessor(Processor):
         for row, state in enumerate(self._states):
             banks[row], least[row] = zip(*map(state.needed_after, tokens[row].tolist()), strict=True)
         # A hypothesis is dropped where the rest of its phrases has no room.
+        # Nothing fits behind EOS.
         room = np.where(tokens == EOS, 0, np.array(self._room)[:, None] - 1)
         log_probs[least > room] = -np.inf
         return Candidates(log_probs, tokens, banks)

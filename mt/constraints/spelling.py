@@ -31,6 +31,7 @@ class Spelling:
         self.closing = frozenset(token for token, surface in enumerate(surfaces) if surface.rstrip()[-1:] in _MARKS)
         """The tokens that may close a sentence, since they end with a full stop or the like."""
         self._sorted = sorted((surface, token) for token, surface in enumerate(surfaces) if surface)
+        # All texts in one, which is searched at once. No phrase holds the newline between them.
         self._text = "\n".join(surface for surface, _ in self._sorted)
         self._starts = np.cumsum([0, *(len(surface) + 1 for surface, _ in self._sorted)])
 
@@ -61,6 +62,7 @@ class Spelling:
         while place >= 0:
             number = int(self._starts.searchsorted(place, side="right")) - 1
             surface, token = self._sorted[number]
+            # Where it begins the token, `beginning` finds it.
             if begin := place - int(self._starts[number]):
                 yield surface, token, begin
             place = self._text.find(text, place + 1)

@@ -53,6 +53,7 @@ class _Sentence:
         self.finished: list[End] = []
         """The best finished hypotheses, best first."""
         self._n_best = n_best
+        # Log-probabilities are negative, so that the largest divisor gives the best score that is still possible.
         self._largest_penalty = penalty(limit, length_penalty)
 
     def add(self, ends: list[End]) -> None:
@@ -93,6 +94,7 @@ def search(
     searched = sentences
     history = History()
     count = len(sentences)
+    # Each sentence begins with one hypothesis, BOS alone, which continues the state of the sentence.
     active = _Active([BOS] * count, list(range(count)), [0.0] * count, [1] * count)
     while searched:
         go_on()
@@ -141,10 +143,12 @@ def _extended(
         first_active = len(after.tokens)
         for index in order[: sentence.slots]:
             log_prob = log_probs[index]
+            # The order is best first, so that all behind this one are forbidden, too.
             if log_prob == -math.inf:
                 break
             row = first_row + index // width
             token = tokens[row][index % width]
+            # READ ends a hypothesis as EOS does; a later search goes on with it.
             if token in (EOS, READ) or length == sentence.limit:
                 score = log_prob / divisor - costs.if_finished[row]
                 ends_of_sentence.append(End(score, log_prob, length, row, token))
@@ -162,6 +166,7 @@ def _extended(
             going.append(sentence)
             after.counts.append(remaining)
         else:
+            # The sentence is over: its active hypotheses, the last ones of these lists, are taken out again.
             for hypotheses in after[:3]:
                 del hypotheses[first_active:]
     return going, after, ends
@@ -178,12 +183,14 @@ def _ranked(
     # In float64: the sum over a long hypothesis would lose in float32 what its last tokens differ by.
     values = np.array(active.log_probs)[:, None] + candidates.log_probs
     log_probs = _by_sentence(values, active.counts)
+    # A single candidate, as in greedy search, needs no order.
     if log_probs.shape[1] == 1:
         return log_probs.tolist(), [[0]] * len(log_probs)
     compared = log_probs
     if any(costs.if_active):
         # A cost is taken from a score, so from a log-probability it is taken times the divisor.
         compared = _by_sentence(values - divisor * np.array(costs.if_active)[:, None], active.counts)
+    # Stable, so that of equals the candidate of the better hypothesis comes first.
     orders = (-compared).argsort(1, kind="stable").tolist()
     # Padding of a sentence with fewer hypotheses is -inf, and never gets a slot.
     if candidates.banks is not None:
@@ -208,6 +215,7 @@ def _by_sentence(values: np.ndarray, counts: list[int]) -> np.ndarray:
     """Returns values [N, K] of hypotheses, in float64, as one row for each sentence, filled up with -inf."""
     widest = max(counts)
     if widest * len(counts) > len(values):
+        # True places of this mask are in the order of the values: sentence by sentence, hypothesis by hypothesis.
         grid = np.full((len(counts), widest, values.shape[1]), -np.inf)
         grid[np.arange(widest) < np.array(counts)[:, None]] = values
         values = grid

@@ -53,9 +53,9 @@ def decode(
     """Returns for each sentence of a batch its hypotheses, best first: `n_best` of several, or where `utility` is to
     choose all; else one.
 
-    stepper: of wait-k one that hides from each step what has not been read by then. source_lengths: in tokens, EOS
-    included. sources: the rows of the batch, on which samples depend. processors: beside those of the options. Raises
-    UserError as the searches do.
+    stepper: for wait-k, one that hides from each step what has not been read by then. source_lengths: in tokens, EOS
+    included. sources: the rows of the batch, on which samples depend. processors: those to run beside the ones of the
+    options. Raises UserError as the searches do.
     """
     limits = [config.longest(length) for length in source_lengths]
     processors = [*processors, *config.rules(len(limits))]
@@ -63,6 +63,7 @@ def decode(
         return draw_samples(config, stepper, limits, sources, processors)
     if isinstance(config, ExtendingOptions):
         return config.simulated(stepper, source_lengths, processors)
+    # A search that redrafts translates a whole source just as it makes each of its drafts.
     drafting = config.drafting
     if isinstance(drafting, GreedyConfig):
         return search(stepper, limits, processors=processors)
@@ -71,6 +72,7 @@ def decode(
         limits,
         beam_size=drafting.beam_size,
         length_penalty=drafting.length_penalty,
+        # Minimum Bayes risk compares the whole beam, and chooses afterwards.
         n_best=drafting.n_best if drafting.utility is None else drafting.beam_size,
         coverage=drafting.penalties and Coverage.before(drafting.penalties, source_lengths),
         processors=processors,
@@ -91,7 +93,9 @@ def revised_search(config: SearchConfig, changes: Mapping[str, Any]) -> SearchCo
     `max_ratio` replaces `max_length`. Raises UserError for what is impossible.
     """
     name = changes.get("name", config.name)
+    # The options that stay: a name that does not exist is left for the validation to refuse.
     fields = set((SEARCHES.get(name, type(config)) if isinstance(name, str) else type(config)).model_fields)
+    # A new limit would otherwise be combined with the old one, of which the lower counts.
     if changes.get("max_ratio") is not None:
         fields -= {"max_length"}
     elif changes.get("max_length") is not None:
@@ -101,8 +105,8 @@ def revised_search(config: SearchConfig, changes: Mapping[str, Any]) -> SearchCo
 
 
 def n_best_search(config: SearchConfig, n: int) -> SearchConfig:
-    """Returns a search that reports `n` hypotheses of each source. Of samples at least so many are drawn. Any other
-    search becomes that of a beam, at least so wide. Raises UserError where `n` is not possible."""
+    """Returns a search that reports `n` hypotheses of each source. A sampling search draws at least that
+    many; any other becomes a beam search that is at least that wide. Raises UserError where `n` is not possible."""
     if not isinstance(n, int) or not 1 <= n <= MAX_BEAM_SIZE:
         raise UserError(f"n={n} translations of a text are not possible: ask for 1 to {MAX_BEAM_SIZE}")
     if isinstance(config, SampleConfig):
@@ -116,6 +120,7 @@ def with_default_limits(config: SearchConfig, usual: SearchConfig) -> SearchConf
     if config.limited or not usual.limited:
         return config
     limits = {name: getattr(usual, name) for name in ("max_ratio", "max_extra", "max_length")}
+    # None means that an option is not set, and must not hide a usual limit.
     return type(config)(**limits | {name: value for name, value in config if value is not None})
 
 

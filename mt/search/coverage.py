@@ -56,9 +56,9 @@ class Coverage(NamedTuple):
 
     @classmethod
     def before(cls, penalties: Penalties, positions: Sequence[int]) -> "Coverage":
-        """Returns the coverage of one hypothesis of each source before the first step.
+        """Returns the coverage before the first step, when each source has one hypothesis.
 
-        positions: of each source, how many the attention has.
+        positions: how many positions the attention sees in each source.
         """
         return cls(penalties, (np.arange(max(positions)) >= np.array(positions)[:, None]).astype(np.float64))
 
@@ -67,17 +67,20 @@ class Coverage(NamedTuple):
         received = self.received[parents]
         weights = on_host(attended.weights)
         if attended.first is None:
+            # Column j of the weights is position j. They may be wider or narrower than the longest source.
             weights = weights[:, : received.shape[1]]
             received[:, : weights.shape[1]] += weights
         else:
             columns = attended.first[:, None] + np.arange(weights.shape[1])
             lines = np.arange(len(parents))[:, None]
+            # Not `+=`, which would add only once where the clip has made columns equal.
             np.add.at(received, (lines, columns.clip(0, received.shape[1] - 1)), weights)  # beyond the end 0
         return Coverage(self.penalties, received)
 
     def costs(self) -> "Costs":
         """Returns the costs of each hypothesis."""
         if_active = self.penalties.summary * np.maximum(self.received - 1, 0).sum(1)
+        # A complete hypothesis can attend to nothing more, so that it pays for what it left out.
         missing = -np.log(self.received.clip(_LEAST, 1)).sum(1)
         return Costs(if_active.tolist(), (if_active + self.penalties.coverage * missing).tolist())
 

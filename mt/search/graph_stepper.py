@@ -50,12 +50,13 @@ class GraphStepper:
         self._inputs = torch.zeros(3, 0, dtype=torch.int64)
         """See `_step`."""
         self._on_host = self._inputs
-        """Inputs on their way."""
+        """The inputs on the host, in pinned memory, from which they are copied to the device."""
         self._replay: Callable[[], _Outputs]
 
     @torch.no_grad()
     def step(self, tokens: list[int], parents: list[int]) -> Step:
         hypotheses = len(tokens)
+        # States keep the rows of the step before; `before` says which of them each hypothesis continues.
         before = self._rows[parents]
         self._sentences = self._sentences[parents]
         # Where most of the rows are of no use, fewer are recorded; else the last step is played again.
@@ -74,9 +75,10 @@ class GraphStepper:
         return Step(Scores(outputs.log_probs, self._rows, known), Attended(numbers[:, : outputs.positions]))
 
     def _make_rows(self, before: np.ndarray) -> None:
-        """Makes rows for the sentences that are searched. before: of each hypothesis the row of its parent, of which
-        the states are."""
+        """Makes rows for the sentences that are searched. before: the row of each hypothesis' parent, whose memory and
+        state it has."""
         self._present, first = np.unique(self._sentences, return_index=True)
+        # All hypotheses of a sentence have one memory, so that of the first is repeated.
         rows = torch.from_numpy(before[first].repeat(self._width)).to(self._device)
         self._memory = select_rows(self._memory, rows)
         self._inputs = torch.zeros(3, len(rows), dtype=torch.int64, device=self._device)
@@ -84,10 +86,12 @@ class GraphStepper:
 
     def _fill(self, tokens: list[int], before: np.ndarray) -> None:
         """Says what the next step computes, and gives each hypothesis its row."""
+        # The number of each hypothesis within its sentence; sentences have `width` rows each, side by side.
         places = np.arange(len(tokens)) - np.searchsorted(self._sentences, self._sentences)
         self._rows = self._width * np.searchsorted(self._present, self._sentences) + places
         # Nothing reads it any more: every step waits for its results.
         numbers = self._on_host.numpy()
+        # Rows without a hypothesis compute a step of row 0, at which nobody looks.
         numbers[:] = 0
         numbers[0, self._rows] = tokens
         numbers[1, self._rows] = before
@@ -97,6 +101,7 @@ class GraphStepper:
     def _first_step(self) -> "_Outputs":
         """Computes a step, which loads and compiles what it needs, and records the steps that follow."""
         outputs = _step(self._predict, self._memory, self._state, self._inputs, self._width)
+        # Copies, since a recorded step overwrites these tensors, and the outputs may share theirs.
         self._state = map_tensors(torch.clone, outputs.state)
         again = partial(_step_in_place, self._predict, self._memory, self._state, self._inputs, self._width)
         self._replay = self._record(again, self._device)
@@ -126,12 +131,13 @@ def _step(predict: Predict, memory: Any, state: Any, inputs: Tensor, width: int)
         log_probs[:, token] = -torch.inf
     best, best_tokens = log_probs.topk(min(width, log_probs.shape[1]))
     weights = prediction.attended.weights
+    # Tokens travel as the bits of float32 numbers, so that one tensor brings everything.
     numbers = torch.cat((weights, best, best_tokens.int().view(torch.float32)), 1).index_select(0, order)
     return _Outputs(prediction.state, log_probs, numbers, weights.shape[1])
 
 
 def _step_in_place(predict: Predict, memory: Any, state: Any, inputs: Tensor, width: int) -> _Outputs:
-    """Does what `_step` does, and writes the state after it where that before it was."""
+    """Does what `_step` does, and overwrites the state with the one after the step."""
     outputs = _step(predict, memory, state, inputs, width)
     for before, after in zip(tensors_of(state), tensors_of(outputs.state), strict=True):
         before.copy_(after)

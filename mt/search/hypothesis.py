@@ -60,16 +60,19 @@ class Windows(NamedTuple):
 
     @classmethod
     def joined(cls, steps: Sequence[tuple[Attended, int]]) -> Self:
-        """Joins the steps of one hypothesis: records of several, and its row in each, of which no memory is kept."""
+        """Joins the steps of one hypothesis. steps: the record of each, which several hypotheses share, and the row of
+        this one in it. The result shares no memory with them."""
         if not steps:
             return cls.whole(np.zeros((0, 0), np.float32))
         weights = [attended.weights[row] for attended, row in steps]
+        # Each of these columns is known in all steps, or in none.
         stops, first, looked_at = (
             None
             if column[0] is None
             else np.array([numbers[row] for numbers, (_, row) in zip(column, steps, strict=True)], np.int64)
             for column in zip(*(attended[1:] for attended, _ in steps), strict=True)
         )
+        # Without a first position, the weights of each step are of the whole source.
         if stops is None or first is None:
             return cls.whole(np.stack(weights))._replace(stops=stops, looked_at=looked_at)
         # The windows of this row alone, which wider ones of other rows have padded.
@@ -92,7 +95,9 @@ class Windows(NamedTuple):
         steps = np.arange(len(self.first))
         reach = int(ends.max()) if len(ends) else 0
         rows = steps.repeat(self.widths)
+        # The place of a weight in the flat array, moved to where its window lies in the source.
         columns = np.arange(len(self.weights)) + (ends - self.widths.cumsum())[rows]
+        # Windows may reach beyond `width`: they are written whole, and cut at the end.
         grid = np.zeros((len(ends), max(reach, width or 0)), np.float32)
         grid[rows, columns] = self.weights
         return grid[:, :width]
@@ -186,6 +191,7 @@ class History:
 
     def backtrack(self, ends: Sequence[End]) -> list[Hypothesis]:
         """Returns the hypotheses that end at `ends`, in that order, and empties the record."""
+        # First the back-pointers are followed, then the weights on these paths are collected, step by step.
         paths = [self._path(end) for end in ends]
         steps: list[list[tuple[Attended, int]]] = [[] for _ in ends]
         for number in range(len(self._steps)):
@@ -193,6 +199,7 @@ class History:
             attended = self._steps.popleft().attended
             if attended is None:
                 continue
+            # The hypotheses that had not ended before this step.
             reached = [i for i, (rows, _, _) in enumerate(paths) if len(rows) > number]
             record = _rows_of(attended, [paths[i][0][number] for i in reached])
             for row, i in enumerate(reached):
@@ -208,6 +215,7 @@ class History:
         rows = list[int]()
         tokens = [end.token]
         sums = [end.log_prob]
+        # From the last step back to the first, along the parents.
         for number in range(end.length - 1, -1, -1):
             step = self._steps[number]
             rows.append(row)
@@ -215,7 +223,7 @@ class History:
             sums.append(step.log_probs[row])
             row = step.parents[row]
         tokens.pop()  # BOS
-        # That of a token is by how much that of its hypothesis has fallen.
+        # A token's log-probability is the difference between the sums after it and before it.
         log_probs = tuple(after - before for before, after in pairwise(sums[::-1]))
         return rows[::-1], tuple(tokens[::-1]), log_probs
 
@@ -223,12 +231,12 @@ class History:
 def _rows_of(attended: Attended, rows: list[int]) -> Attended:
     """Returns some rows of the record of a step, on the host, with numbers as lists."""
     weights, *numbers = attended
-    # Of one row, a view.
+    # A single row is taken as a view, where a list of rows would copy.
     views = isinstance(weights, np.ndarray) and len(rows) == 1
     weights = weights[rows[0]][None] if views else on_host(weights[rows])
     return Attended(weights, *(None if part is None else part[rows].tolist() for part in numbers))
 
 
 def on_host(weights: Any) -> np.ndarray:
-    """Returns weights of attention as an array: those of an array, or of a tensor on a device, in float32."""
+    """Returns attention weights as an array on the host. Those of a tensor are copied there in float32."""
     return weights if isinstance(weights, np.ndarray) else weights.float().cpu().numpy()

@@ -129,6 +129,7 @@ class SearchOptions(Options):
             return len(draft.tokens)
         if not draft.weights.shape[1]:  # no piece of the source has come
             return draft.written
+        # Never the end, and never more than would be allowed if the source ended here.
         certain = min(self.certain(draft), draft.end, self.longest(draft.read))
         if draft.read < draft.weights.shape[1]:  # no token depends on what may change
             certain = min(certain, draft.until(draft.read))
@@ -216,10 +217,12 @@ def fit_length_limits(sources: np.ndarray, targets: np.ndarray) -> tuple[float, 
     """
     mean = max(float(sources.mean()), 1.0)
     ratios = targets / (sources + mean)
+    # The smallest factor that leaves out one target in UNCOVERED.
     rank = len(ratios) - 1 - len(ratios) // UNCOVERED
     covering = float(np.partition(ratios, rank)[rank])
     ratio = min(MARGIN * max(covering, float(np.median(targets / sources))), MAX_RATIO)
     extra = min(max(int(np.ceil(MARGIN * covering * mean)), EXTRA), MAX_LENGTH)
+    # Three digits, since the option is written into files that people read.
     return float(f"{ratio:.3g}"), extra
 
 

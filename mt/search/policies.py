@@ -67,6 +67,7 @@ class Draft(NamedTuple):
         """Returns how many source positions come before the last `words` words that will not change."""
         if self.words is None:
             return max(0, self.read - words)
+        # Where each word ends; words without pieces are no words of the model.
         ends = np.cumsum([0, *(count for count in self.words if count)])
         whole = int(np.searchsorted(ends, self.read, side="right")) - 1
         return int(ends[max(0, whole - words)])
@@ -83,6 +84,7 @@ def first(held: np.ndarray, begin: int) -> int:
 
 def common_beginning(drafts: Sequence[Sequence[int]]) -> int:
     """Returns how many tokens all drafts have in common from the beginning."""
+    # `zip` ends with the shortest draft, behind which nothing is in common.
     return first(np.array([len({*tokens}) > 1 for tokens in zip(*drafts, strict=False)], bool), 0)
 
 
@@ -110,14 +112,14 @@ class ExtendingOptions(SearchOptions):
     def simulated(
         self, stepper: Stepper, source_lengths: Sequence[int], processors: Sequence[Processor] = ()
     ) -> list[list[Hypothesis]]:
-        """Returns of each sentence, which is there as a whole, the hypothesis with its delays; none where processors
-        allow none. A token is written when what it needs has come, and not before the tokens in front of it. While the
-        source goes on a hypothesis is no longer than what was read allows.
+        """Returns the hypothesis of each sentence, with the delays that it would have if its source arrived token by
+        token; none where processors allow none. A token is written when what it needs has come, and not before the
+        tokens in front of it. While the source goes on, a hypothesis is no longer than what was read allows.
 
-        stepper: of wait-k one that hides from each step what has not been read by then. source_lengths: of B sentences,
-        tokens, EOS included.
+        stepper: for wait-k, one that hides from each step what has not been read by then. source_lengths: in tokens,
+        EOS included.
         """
-        # By the source tokens that have been read, from none to all of the longest source: rising.
+        # The longest hypothesis after each number of source tokens, from none on. It rises, so that it can be searched.
         limits = [self.longest(length) for length in range(max(source_lengths) + 1)]
         found = search(stepper, [limits[length] for length in source_lengths], processors=processors)
 
@@ -126,12 +128,14 @@ class ExtendingOptions(SearchOptions):
             needed = self.needed(places, one.windows.stops, length)
             # The fewest source tokens with which so many tokens may be written.
             allowed = np.searchsorted(limits, places + 1)
+            # A token also waits for the tokens in front of it, so that delays never fall.
             return replace(one, delays=np.maximum.accumulate(np.maximum(needed, allowed)))
 
         pairs = zip(found, source_lengths, strict=True)
         return [[delayed(one, length) for one in of_sentence] for of_sentence, length in pairs]
 
     def certain(self, draft: Draft) -> int:
+        # The length counts EOS, for which the weights of a draft have no column.
         needed = self.needed(np.arange(len(draft.tokens)), draft.stops, draft.weights.shape[1] + 1)
         return first(needed > draft.read, draft.written)
 
@@ -219,6 +223,7 @@ class AlignAttConfig(RedraftOptions):
         if self.sure is None:
             return behind
         sure = first(np.less(draft.log_probs, np.log(self.sure)), draft.written)
+        # Sure tokens wait for one word less, and no token waits longer than without `sure`.
         return max(behind, min(sure, self._behind(draft, max(0, self.f - 1))))
 
     def _behind(self, draft: Draft, words: int) -> int:
@@ -226,6 +231,7 @@ class AlignAttConfig(RedraftOptions):
         before = draft.before(words)
         if self.share is None:
             return draft.until(before)
+        # EDAtt's threshold is for weights whose squares sum to 1. Weights of 0 stay 0.
         norms = np.linalg.norm(draft.weights, axis=1, keepdims=True).clip(1e-12)
         return first((draft.weights / norms)[:, before:].sum(1) >= self.share, draft.written)
 
@@ -241,6 +247,7 @@ class AgreeConfig(RedraftOptions):
     """Tokens at the end of what they have in common that are held back (hold-n of Polák et al. 2022 with n=1)."""
 
     def certain(self, draft: Draft) -> int:
+        # This draft with the n - 1 before it; while there are fewer, nothing is certain.
         drafts = [*draft.earlier[len(draft.earlier) + 1 - self.n :], draft.tokens]
         return min(common_beginning(drafts), draft.end) - self.hold if len(drafts) >= self.n else draft.written
 

@@ -54,6 +54,7 @@ def generators(seed: int, source: np.ndarray, count: int) -> list[np.random.Gene
     """Returns the generators of the samples of a source: a row of its field."""
     # Ids are the same in any type of whole numbers.
     row = source.astype(np.int64) if source.dtype.kind in "iu" else np.ascontiguousarray(source)
+    # Samples depend on the content of a source, not on its place in a batch or a file.
     digest = int.from_bytes(hashlib.sha256(row.tobytes()).digest()[:8], "little")
     return [np.random.default_rng((seed, digest, number)) for number in range(count)]
 
@@ -65,8 +66,8 @@ def draw_samples(
     sources: Sequence[np.ndarray],
     processors: Sequence[Processor] = (),
 ) -> list[list[Hypothesis]]:
-    """Returns for each sentence of a batch its samples, the most probable first, `n_best` of them. Where `utility` is
-    to choose, these are all, in the order in which they were drawn.
+    """Returns for each sentence of a batch its samples, the most probable first, `n_best` of them. Where `utility` will
+    choose, all samples are returned, in the order in which they were drawn.
 
     limits: see `search`. sources: the rows of the batch. Raises UserError as `sample`.
     """
@@ -106,6 +107,7 @@ def sample(
         for processor in processors:
             processor.mask(step.scores)
         drawn_log_probs, drawn_tokens = drawn(step.scores, numbers, temperature)
+        # At the first step a row stands for all samples of its sentence, whose sums are all 0.
         history.append(tokens, parents, step.attended, [log_probs[i] for i in active[: len(tokens)]])
         # Each sample ends with its token, or goes on.
         rows = np.arange(len(tokens)).repeat(numbers.shape[1]).tolist()
@@ -115,11 +117,13 @@ def sample(
             log_probs[index] += log_prob
             if token == EOS or len(history) == limits[index // count]:
                 ends[index] = End(log_probs[index], log_probs[index], len(history), row, token)
+            # A sample after which nothing is allowed is given up.
             elif log_prob > -math.inf:
                 going.append((token, row, index))
         tokens, parents, active = ([entry[column] for entry in going] for column in range(3))
         for processor in processors:
             processor.follow(parents, tokens)
+    # Samples that ended with a token that is not allowed are left out.
     finished = sorted(index for index, end in ends.items() if end.log_prob > -math.inf)
     samples: list[list[Hypothesis]] = [[] for _ in limits]
     for index, hypothesis in zip(finished, history.backtrack([ends[index] for index in finished]), strict=True):
@@ -128,7 +132,7 @@ def sample(
 
 
 def drawn(scores: Scores, numbers: np.ndarray, temperature: float) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the log-probabilities, of the model itself, of drawn tokens, [N, D] float32, and these, [N, D] int64.
+    """Draws tokens, and returns the model's own log-probabilities of them, [N, D] float32, and them, [N, D] int64.
 
     A token is where the sum of the probabilities up to it, in the order of the vocabulary, first exceeds its number.
     numbers: [N, D] float64, uniform in [0, 1). temperature: divides log-probabilities before tokens are drawn by them.

@@ -66,6 +66,7 @@ class Scores:
         restricted: [M] int64, which hypotheses. hypotheses, tokens: [W] int64, pairs of one of them and a token.
         """
         pairs = self.rows[hypotheses], tokens
+        # Indexing by arrays copies, so that these survive when their rows are overwritten.
         allowed = self.log_probs[pairs]
         self.log_probs[self.rows[restricted]] = -np.inf
         self.log_probs[pairs] = allowed
@@ -128,6 +129,7 @@ def largest(values: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
         columns = values.argmax(1)
         return values[rows, columns][:, None], columns[:, None]
     if count > FEW:
+        # The largest ones come in any order, and are then sorted among themselves.
         columns = np.argpartition(values, -count)[:, -count:]
         columns = np.take_along_axis(columns, np.argsort(np.take_along_axis(values, columns, 1))[:, ::-1], 1)
         return np.take_along_axis(values, columns, 1), columns

@@ -62,13 +62,14 @@ class TorchStepper:
         sentences = self.sentences[parents]
         if not np.array_equal(sentences, self.sentences):
             self._place(sentences)
+        # By rows, not by hypotheses: the row whose state each row goes on with.
         chosen = np.empty_like(before)
         chosen[self._rows] = before
         self.state = select_rows(self.state, torch.from_numpy(chosen).to(self.device))
 
     def _place(self, sentences: np.ndarray) -> None:
         """Gives each hypothesis a row with the memory of its sentence. sentences: of each, rising."""
-        # One of the rows that the sentence has: another for each hypothesis, while there are some.
+        # Each hypothesis takes a row of its sentence, another one for each as long as there are enough.
         first = np.searchsorted(self.sentences, sentences)
         same = first + np.arange(len(sentences)) - np.searchsorted(sentences, sentences)
         present = same < np.searchsorted(self.sentences, sentences, side="right")
@@ -83,6 +84,7 @@ class TorchStepper:
             moved = ~present | (rows >= count)
             free = np.setdiff1d(np.arange(count), rows[~moved])
             source, target = (torch.from_numpy(part).to(self.device) for part in (rows[moved], free))
+            # In place, since the memory is a copy by now; the rows beyond `count` are cut off.
             self.memory = map_tensors(
                 lambda part: part[:count].index_copy_(0, target, part.index_select(0, source)), self.memory
             )
