@@ -67,6 +67,7 @@ def build(
             allow_methods=["GET", "POST"],
             allow_headers=["authorization", "content-type"],
         )
+    # The guard is outermost, so that nothing reaches a route before it was looked at.
     return Guard(app, limits, metrics, origins, local=local)
 
 
@@ -106,6 +107,7 @@ def _documentation(app: FastAPI) -> str:
     parts = []
     for address, methods in app.openapi()["paths"].items():
         for method, route in methods.items():
+            # Every text of the page is escaped, those of the schemas too.
             parts.append(f"<h2><code>{method.upper()} {escape(address)}</code></h2><p>{escape(route['description'])}")
             if "requestBody" in route:
                 schema = route["requestBody"]["content"]["application/json"]["schema"]
@@ -116,7 +118,7 @@ def _documentation(app: FastAPI) -> str:
 
 
 def _answer_errors(app: FastAPI) -> None:
-    """Has every error answered by one sentence in JSON."""
+    """Makes the application answer every error by one sentence in JSON."""
 
     @app.exception_handler(UserError)
     async def refuse(request: Request, error: UserError) -> JSONResponse:

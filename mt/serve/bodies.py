@@ -47,7 +47,7 @@ class Wishes(LexicalConstraints):
         return {term.source: term.targets for term in self.glossary}
 
     def require_bounded(self, limits: Limits) -> None:
-        """Raises RequestError where it asks for more than this server does."""
+        """Raises RequestError where they ask for more than this server does."""
         # All forms of phrases and terms count, as any of them may be searched for.
         forms = [(phrase,) if isinstance(phrase, str) else phrase.any_of for phrase in self.constraints]
         phrases = [*self.avoid, *chain.from_iterable(forms)]
@@ -72,6 +72,7 @@ async def body_bytes(request: Request, limits: Limits) -> bytes:
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise RequestError(415, "the request is compressed: send it as it is, without Content-Encoding")
     try:
+        # A client that sends a byte now and then would otherwise hold a connection for ever.
         async with asyncio.timeout(limits.patience):
             return await request.body()
     except TimeoutError:
@@ -124,6 +125,7 @@ def validated(plain: dict[str, Any], model: type[Model]) -> Model:
 
 def _require_plain(plain: Any, limits: Limits) -> None:
     """Raises RequestError where a value of JSON has too many values in it, or an infinite one."""
+    # A list of what is still to be looked at, since a recursion could go too deep.
     waiting = [plain]
     count = 1
     while waiting:
@@ -140,6 +142,7 @@ def _require_plain(plain: Any, limits: Limits) -> None:
 def body_of(model: type[BaseModel]) -> dict[str, Any]:
     """Returns the entry of the OpenAPI page for a route that takes such a body."""
     schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+    # The parts that the schema refers to stand among the components of the page.
     schema.pop("$defs", None)
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
@@ -153,6 +156,7 @@ class Key:
 
     def known(self, request: Request) -> bool:
         """Returns whether no key is asked for, or a request has it in its header, as `Authorization: Bearer KEY`."""
+        # The name of a scheme has no case. Headers come as bytes of Latin-1.
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         return self._key is None or (scheme.lower() == "bearer" and self._is(token.encode("latin-1")))
 
@@ -162,12 +166,13 @@ class Key:
             raise self._refusal(401)
 
     def check_stated(self, stated: Any, status: int) -> None:
-        """Raises RequestError, with this status, where what a body or an address states as the key is not that."""
+        """Raises RequestError, with this status, where the key that a body or an address states is wrong."""
         if self._key is not None and not (isinstance(stated, str) and self._is(stated.encode())):
             raise self._refusal(status)
 
     def _is(self, shown: bytes) -> bool:
         """Returns whether this is the key, in constant time."""
+        # A comparison that ends at the first difference would tell how much of a guess is right.
         return self._key is not None and hmac.compare_digest(shown, self._key)
 
     def _refusal(self, status: int) -> RequestError:

@@ -49,6 +49,7 @@ class Guard:
         self._local = local
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # A refused request goes to an application that only refuses, so that it is logged and counted as well.
         app = self._app
         if scope["type"] != "lifespan" and (refusal := self._refused(Headers(scope=scope))):
             app = refusal_of(refusal)
@@ -94,7 +95,7 @@ class Guard:
 
 
 async def _unless_gone(app: ASGIApp, scope: Scope, receive: Receive, send: Send, most: int) -> None:
-    """Has a request answered, whose body has at most so many bytes. Its work is cancelled when the client leaves."""
+    """Answers a request, whose body may have at most `most` bytes. Its work is cancelled when the client leaves."""
     size = 0
     async with create_task_group() as tasks:
 
@@ -121,6 +122,7 @@ async def _unless_gone(app: ASGIApp, scope: Scope, receive: Receive, send: Send,
             raise
         except Exception as error:
             log_fault(error)
+        # The answer is out: the task that waits for the client to leave ends, too.
         tasks.cancel_scope.cancel()
 
 
@@ -142,6 +144,7 @@ def require_origin(origin: str) -> str:
             f"--origin {shown(origin)} is no origin of pages, and would never match: write it as https://example.org, "
             "each by itself"
         )
+    # Browsers leave out names and passwords.
     written = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
     if written != origin:
         raise UserError(f"--origin {shown(origin)} would never match, since browsers write {written}: write it so, too")
@@ -150,6 +153,7 @@ def require_origin(origin: str) -> str:
 
 def log_fault(error: BaseException) -> None:
     """Logs the type of an error and where it was raised, not its message, in which a text may stand."""
+    # The innermost frames, the last one first.
     frames = traceback.extract_tb(error.__traceback__)[-4:]
     places = [f"{frame.filename.rpartition('/')[2]}:{frame.lineno}" for frame in reversed(frames)]
     LOG.error("%s at %s", type(error).__name__, " < ".join(places))

@@ -109,8 +109,8 @@ async def _asked(request: Request, key: Key, limits: Limits) -> TranslateBody:
 
 
 def run_for(runs: Runs, source: str, target: str) -> ServedRun:
-    """Returns the first run from one language into another. Raises RequestError where there is none, or several may be
-    meant by `auto`."""
+    """Returns the first run from one language into another. Raises RequestError where there is none, or where
+    `auto` may mean several languages."""
     into = [run for run in runs.all if run.source is not None and run.target == target]
     fitting = [run for run in into if source in (run.source, AUTO)]
     if not fitting:
@@ -129,7 +129,7 @@ async def _translated(run: ServedRun, texts: Sequence[str], asked: TranslateBody
     search = run.search(n_best=asked.alternatives + 1 if asked.alternatives else None)
     if asked.format == "html":
         return await run.documents(texts, search, asked.format), [[] for _ in texts]
-    # All sentences at once, which are then put together again.
+    # All sentences of all texts are translated at once, and then put together again.
     cut = [await to_thread(sentences_of_lines, run.require_text(text), run.source) for text in texts]
     translations = iter(await run.translate([part.strip() for parts in cut for part in parts if part.strip()], search))
     best: list[str] = []
@@ -143,10 +143,11 @@ async def _translated(run: ServedRun, texts: Sequence[str], asked: TranslateBody
 
 
 def _wholes(parts: Sequence[str], hypotheses: Sequence[Sequence[Translation]], count: int) -> list[str]:
-    """Returns up to `count` different translations of a text, of its sentences' hypotheses of the same rank.
+    """Returns up to `count` different translations of a text. Each joins the hypotheses of one rank of its sentences.
 
-    parts: the sentences with the white space around them. hypotheses: of each, none of a blank part.
+    parts: the sentences with the white space around them. hypotheses: those of each part; a blank part has none.
     """
+    # Rank by rank: a sentence with fewer hypotheses repeats its last one.
     wholes = []
     for rank in range(min(count, max(map(len, hypotheses), default=1) or 1)):
         whole = ""
@@ -156,4 +157,5 @@ def _wholes(parts: Sequence[str], hypotheses: Sequence[Sequence[Translation]], c
             translated = found[min(rank, len(found) - 1)].text if found else ""
             whole += lead + translated + (gap_between(text, gap, translated) if place < len(parts) else gap)
         wholes.append(whole)
+    # Different hypotheses may write the same text.
     return list(dict.fromkeys(wholes))

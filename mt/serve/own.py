@@ -38,7 +38,7 @@ class SourceBody(Options):
         return self
 
     def source(self, run: ServedRun) -> Raw:
-        """Returns the source. Raises RequestError where a run does not read such a one."""
+        """Returns the source. Raises RequestError where the run does not read this kind."""
         if self.text is not None:
             return run.require_text(self.text)
         kind = "audio" if self.audio is not None else "image"
@@ -61,7 +61,7 @@ class TranslateBody(SourceBody, Trial):
     placeholders: tuple[str, ...] = Field((), max_length=len(SYNTAXES))
     """Of a document, the syntaxes of those that are kept whole; else those of the run."""
     top: int = Field(0, ge=0)
-    """How many of the most probable tokens of each step are told."""
+    """How many of the most probable tokens of each step are returned."""
 
     def require_bounded(self, limits: Limits) -> None:
         super().require_bounded(limits)
@@ -69,6 +69,7 @@ class TranslateBody(SourceBody, Trial):
 
     def document(self) -> str:
         """Returns the document. Raises RequestError where more is asked than it has."""
+        # Only what was set counts: every field has a default.
         others = {"text", "run", "search", "format", "placeholders", *Wishes.model_fields}
         if more := [name for name in self.model_fields_set if name not in others]:
             raise RequestError(422, f"{more[0]} is asked of a sentence, and a document has several: leave it out")
@@ -128,6 +129,7 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
         key.check(request)
         asked = await parsed_body(request, AlignBody, limits)
         run = runs.named(asked.run)
+        # All parts are checked before the run is asked to do anything.
         pair = (asked.source(run), run.require_target(asked.target))
         gold = None if asked.gold is None else parse_pharaoh([run.require_target(asked.gold)], "gold")
         ((translation, plain),) = await run.worker.do(Aligning(run, asked.hard), pair)

@@ -32,7 +32,7 @@ class Trial(Wishes):
     force: tuple[tuple[int, int], ...] = ()
     """Pairs of a target step and a source position that it attends to, from 0."""
     tree: bool = False
-    """Whether the hypotheses that the search has looked at are told."""
+    """Whether the answer has the tree of the hypotheses that the search looked at."""
 
     def require_bounded(self, limits: Limits) -> None:
         super().require_bounded(limits)
@@ -42,7 +42,7 @@ class Trial(Wishes):
 
 @dataclass(frozen=True)
 class Translating:
-    """Translates sources with one search: those of several requests in one batch."""
+    """Translates sources with one search; sources of several requests make one batch."""
 
     run: "ServedRun"
     search: SearchConfig
@@ -68,6 +68,7 @@ class Recording(Translating):
 
     def do(self, items: Sequence[tuple[Raw, Trial]]) -> list[dict[str, Any]]:
         """Returns the answer to each request. Trials are computed one by one, all others in one batch."""
+        # A trial changes the search itself, so that it cannot share a batch.
         alone = [body.tree or body.prefix_ids or body.force for _, body in items]
         together = [item for item, is_alone in zip(items, alone, strict=True) if not is_alone]
         rest = iter(self._translated(together) if together else ())
@@ -96,7 +97,7 @@ class Recording(Translating):
         return self._answer(source, explored)
 
     def _answer(self, source: Raw, explored: Explored) -> dict[str, Any]:
-        """Returns records, and the tree where there is one, whose nodes have the pieces of tokens."""
+        """Returns the records, and the tree where there is one, with the piece of each node's token."""
         translations, tree, replay = explored
         records = [
             record(self.run.translator, translation, source, replay=None if rank else replay)
@@ -104,6 +105,7 @@ class Recording(Translating):
         ]
         if tree is None:
             return {"translations": records, "tree": None}
+        # The root of the tree has no token: it gets some piece, which is replaced by none.
         pieces = self.run.translator.tokenizers.target.pieces([max(node.token, 0) for node in tree.nodes])
         pairs = zip(tree.nodes, ["", *pieces[1:]], strict=True)
         nodes = [[node.parent, piece, node.log_prob, node.score, node.state, node.token] for node, piece in pairs]
@@ -118,7 +120,7 @@ class Documenting:
     search: SearchConfig
     format: str
     placeholders: tuple[str, ...] = ()
-    """The syntaxes of those that are kept whole; none: those of the run."""
+    """The syntaxes of placeholders that are kept whole; none: those of the run."""
 
     def size(self, item: tuple[str, Wishes]) -> int:
         """Estimates the tokens of a document from its length, since parsing its tags would take too long here."""
@@ -189,6 +191,7 @@ class ServedRun:
         self.target: str = dataset.target
         self._metrics = metrics
         self._streams = 0
+        # These two are asked for when Prometheus reads them, so that they need no updates.
         metrics.streams.labels(name).set_function(lambda: self._streams)
         metrics.waiting.labels(name).set_function(lambda: self.worker.waiting)
 
@@ -196,6 +199,7 @@ class ServedRun:
     def streams(self) -> bool:
         """Whether it can translate while a source arrives."""
         try:
+            # Only trying tells: it depends on the model, its attention and its search.
             self.translator.stream()
         except UserError:
             return False
@@ -238,6 +242,7 @@ class ServedRun:
         self.limits.require("lines", len(sources), "lines in a request", "send several requests")
         items = [(source, NO_WISHES) for source in sources]
         translations: list[list[Translation]] = await self.worker.do(Translating(self, search), *items)
+        # Alternatives are not counted.
         for best, *_ in translations:
             self.count(len(best.source_tokens), len(best.tokens))
         return translations
@@ -273,7 +278,8 @@ class ServedRun:
             self._streams -= 1
 
     def _abilities(self) -> dict[str, Any]:
-        """Returns the abilities of the model beside translation, of which an exported one has none, and its size."""
+        """Returns what the model can do beside translation, and its size. An exported model can do nothing else, and
+        its size is not known."""
         try:
             network = self.translator.network.in_torch()
         except UserError:
@@ -328,6 +334,7 @@ class Runs:
 
     def close(self, seconds: float) -> None:
         """Ends the threads when they have done what is waited for, and waits for that so many seconds."""
+        # All are told first, and end side by side within the same time.
         until = time.monotonic() + seconds
         for run in self.all:
             run.worker.stop()

@@ -59,7 +59,7 @@ def serve(app: ASGIApp, listening: socket.socket, limits: Limits) -> None:
     # Each connection is an open file.
     _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
-    # Our own lines, and errors of libraries.
+    # The log has our own lines, and of libraries only errors.
     handler = logging.StreamHandler()
     handler.addFilter(_Quiet())
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.ERROR, handlers=[handler], force=True)
@@ -88,6 +88,7 @@ class _Quiet(logging.Filter):
             self._left_out += 1
             return False
         reason = type(record.exc_info[1]).__name__ if record.exc_info else "no exception"
+        # The record is changed in place: the handler formats it after this filter.
         record.msg = f"{record.getMessage().strip().splitlines()[0]} ({reason}; {self._left_out} such lines left out)"
         record.args = ()
         record.exc_info = record.exc_text = None

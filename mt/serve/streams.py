@@ -28,7 +28,7 @@ from mt.serve.runs import Runs, ServedRun
 from mt.serve.worker import AGAIN
 
 SAMPLES = 320
-"""About how many samples are read at once: 20 ms of sound, or 40, with which most searches draft once."""
+"""About how many samples are read at once: 20 or 40 ms of sound, with which most searches draft once."""
 
 
 class Hello(Wishes):
@@ -62,7 +62,8 @@ class Arrival:
     """The words that are certain with what was read."""
 
     def after(self, outcome: list[str] | UserError) -> Any:
-        """Returns all words that are certain, or why the session cannot go on; AGAIN where there is more to read."""
+        """Returns all words that are certain, or the error for which the session cannot go on; AGAIN where there is
+        more to read."""
         if isinstance(outcome, UserError):
             return outcome
         self.written += outcome
@@ -71,8 +72,8 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Reading:
-    """Sessions of one search read what has come, or end. They read a part at a time, so that one to which much comes at
-    once does not hold up those beside it."""
+    """Lets sessions of one search read what has come, or end. They read a part at a time, so that one to which much
+    comes at once does not hold up those beside it."""
 
     search: SearchConfig
     ends: bool
@@ -87,16 +88,18 @@ class Reading:
         try:
             if self.ends:
                 return outcomes(sessions)
+            # A tail follows the last part, so that it counts only when nothing else is left.
             parts = [item.parts.popleft() for item in items]
             found = outcomes(sessions, parts, ["" if item.parts else item.tail for item in items])
         except Exception as error:
+            # Not raised: the batch would be done again in halves, with parts that are already taken.
             return [error for _ in items]
         return [item.after(outcome) for item, outcome in zip(items, found, strict=True)]
 
 
 @dataclass(frozen=True)
 class Opening:
-    """A session begins: what is asked of it becomes tokens, which for a long glossary takes its time."""
+    """Makes a session, in the thread of the run: to turn a long glossary into tokens takes its time."""
 
     new: Callable[[], Session]
 
@@ -115,6 +118,7 @@ class Stream:
         self._run = run
         self._search = run.search(hello.search, online=True)
         wishes: Any = {name: getattr(hello, name) for name in Wishes.model_fields} | {"glossary": hello.terms}
+        # What is not asked for keeps the defaults of a session.
         given = {name: value for name, value in wishes.items() if value}
         self._new = partial(run.translator.stream, self._search, **given)
         self._session: Session
@@ -150,6 +154,7 @@ class Stream:
         if translator.field.written and size > limits.characters:
             raise RequestError(413, f"a source has more than {limits.characters} characters: end it before")
         if not (translator.field.written or translator.network.extends(self._search)):
+            # Samples become milliseconds, and these positions.
             positions = 1000 * size // translator.config.dataset.field.rate // translator.field.milliseconds
             limits.require("positions", positions, "positions of a sound that is drafted anew", "end it before")
 
@@ -162,9 +167,11 @@ class Stream:
 
 
 def _parts(part: str | np.ndarray, session: Session) -> Sequence[Any]:
-    """Returns what to read in turn of what has come, one at least."""
+    """Splits what has come into the parts to read in turn, at least one."""
     if isinstance(part, str):
+        # At least one part, also of nothing, since a tail alone must be read as well.
         return (part.split() if session.streaming.unit == "word" else part) or [""]
+    # The quotient is rounded up.
     return np.array_split(part, -(-len(part) // SAMPLES) or 1)
 
 
@@ -222,12 +229,15 @@ async def _converse(socket: WebSocket, runs: Runs, key: Key, limits: Limits) -> 
         await source.begin()
         size = 0
         message: str | bytes
+        # Words of the first message are read as if they had come in a second one.
         message = Part(words=hello.words).model_dump_json() if hello.words else await _received(socket, limits.idle)
         while True:
             part, tail, ends = _part(message, run, limits)
             size += len(part)
             source.require_bounded(size + len(tail))
+            # The bound is of one source, and after its end another begins.
             size = 0 if ends else size
+            # An end without anything before it needs no reading of its own.
             if len(part) or tail or not ends:
                 await _send(socket, await source.read(part, tail), limits.patience)
             if ends:
@@ -236,6 +246,7 @@ async def _converse(socket: WebSocket, runs: Runs, key: Key, limits: Limits) -> 
 
 
 async def _received(socket: WebSocket, seconds: float) -> str | bytes:
+    # Not `receive_text` or `receive_bytes`, since either kind may come.
     async with asyncio.timeout(seconds):
         message = await socket.receive()
     if message["type"] == "websocket.disconnect":

@@ -79,6 +79,7 @@ class Worker:
         self._jobs: deque[_Job] = deque()
         self._changed = threading.Condition()
         self._stopping = False
+        # A daemon does not keep the process alive when the server is done.
         self._thread = threading.Thread(target=self._run, name=f"mt {name}", daemon=True)
         self._thread.start()
 
@@ -103,6 +104,7 @@ class Worker:
         # Whoever gives up cancels its jobs, so that they are not begun.
         try:
             async with asyncio.timeout(self._limits.deadline):
+                # The thread sets the results; `wrap_future` brings them into the event loop.
                 return await asyncio.gather(*(asyncio.wrap_future(job.result) for job in jobs))
         except TimeoutError:
             raise _LateError(self._limits) from None
@@ -132,9 +134,10 @@ class Worker:
                 self._changed.wait_for(lambda: self._jobs or self._stopping)
                 if not self._jobs:
                     return []
-                # One that has waited behind others has given them time to come.
+                # A short wait lets further jobs come. A job that has already waited in the queue does not wait again.
                 until = self._jobs[0].came + self._limits.window / 1000
                 self._changed.wait_for(lambda: self._stopping, max(0.0, until - time.monotonic()))
+                # Only work of the same kind, as the oldest job's, can be computed in one batch.
                 alike = [job for job in self._jobs if job.work == self._jobs[0].work]
             chosen = self._chosen(alike)
             if chosen:
@@ -162,6 +165,7 @@ class Worker:
             taken.add(job)
             chosen.append(job)
         with self._changed:
+            # New jobs may have come in the meantime, so that the queue is filtered, not replaced.
             self._jobs = deque(job for job in self._jobs if job not in taken)
         return chosen
 
@@ -178,6 +182,7 @@ class Worker:
             except _LateError as error:  # nobody waits for halves, either
                 return [error for _ in items]
 
+        # Where an item cannot be done, the batch is done again in halves, so that only that item fails.
         with asking(ask):
             results = each(do, [job.item for job in jobs], Exception)
         for job, result in zip(jobs, results, strict=True):
