@@ -32,11 +32,13 @@ def as_now(plain: dict[str, Any]) -> dict[str, Any]:
     """Returns a configuration of an earlier release, or a part of one, as this release reads it. Raises UserError where
     it has what is gone, and that changed something."""
     plain = copy.deepcopy(plain)
+    # What is gone is dropped where it changed nothing, and refused elsewhere.
     for option, idle in _GONE.items():
         owner, name = _owner(plain, option)
         value = owner.pop(name, idle)
         if idle is not _ANY and value != idle:
             raise UserError(gone(f"{option}={shown(as_typed(value))}", "without it"))
+    # Choices that are gone are always refused, since they made a model that cannot be built any more.
     for option, choices in _GONE_CHOICES.items():
         owner, name = _owner(plain, option)
         if owner.get(name) in choices:

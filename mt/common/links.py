@@ -46,6 +46,7 @@ def links_of(line: str, where: str = "the links", *, first: int = 0) -> Links:
     possible = set()
     for token in line.split():
         match = _TOKEN.fullmatch(token)
+        # Only a colon has a slash behind it, and it must have one.
         if match is None or (match[2] == ":") != (match[4] is not None):
             raise UserError(
                 f"{where}: {shown(repr(token))} is not a link; write i-j (sure) or ipj (possible), for source position "
@@ -138,6 +139,7 @@ def positions_of_words(words: Sequence[int | None]) -> list[list[int]]:
     """
     positions: dict[tuple[int, bool], list[int]] = {}
     for position, word in enumerate(words):
+        # A piece of no word gets a key of its own, which no word has.
         key = (position, False) if word is None else (word, True)
         positions.setdefault(key, []).append(position)
     return [*positions.values()]
@@ -193,6 +195,7 @@ def symmetrised(forward: Set[Link], reverse: Set[Link], method: Symmetrisation) 
 def _grow(links: set[Link], union: Set[Link], *, either: bool) -> None:
     """Adds links of the union beside those that there are, until there are none. either: whether one word without a
     link is enough. A link that is added first keeps others out, so both loops go in the order of these programs."""
+    # Rounds go on until one adds nothing.
     links_before = -1
     while links_before != len(links):
         links_before = len(links)

@@ -89,6 +89,7 @@ def as_typed(value: Any) -> str:
     """Returns an option's value as it is typed on a command line: `true`, `null`, `2`, `[0.9,0.98]`, `[bleu,chrf]`."""
     if isinstance(value, list | tuple):
         return f"[{','.join(map(as_typed, value))}]"
+    # 2.0 is typed as 2, which a float option takes as well.
     return value if isinstance(value, str) else json.dumps(value).removesuffix(".0")
 
 
@@ -130,6 +131,7 @@ def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
     context = fault.get("ctx", {})
     match fault["type"]:
         case "extra_forbidden":
+            # It may be an option of another choice of the same group.
             owners = [kind.model_fields["name"].default for kind in others if path[-1] in kind.model_fields]
             if owners:
                 names = " or ".join(f"{'.'.join(path[:-1])}.name={name}" for name in owners)

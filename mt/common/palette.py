@@ -4,7 +4,7 @@ COLOURS = ("#0072b2", "#d55e00", "#000000", "#56b4e9", "#009e73", "#cc79a7", "#e
 """Okabe & Ito's colours, told apart by the colour-blind; without yellow, which white paper swallows. The first ones are
 the furthest apart."""
 MARKERS = {"o": "●", "s": "■", "D": "◆", "^": "▲", "v": "▼", "P": "✚"}
-"""The marks of points by their names in matplotlib. There are no seven, so that only the 43rd line is as the first."""
+"""The marks of points, by matplotlib's names. Six marks and seven colours: only the 43rd line looks like the first."""
 
 
 def colour(number: int) -> str:
@@ -13,5 +13,5 @@ def colour(number: int) -> str:
 
 
 def marker(number: int) -> str:
-    """Returns the name of the mark of its points."""
+    """Returns the name of the mark for the points of the line of this number."""
     return [*MARKERS][number % len(MARKERS)]

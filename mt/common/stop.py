@@ -18,6 +18,7 @@ _ASK: ContextVar[Ask | None] = ContextVar("ask", default=None)
 @contextmanager
 def asking(ask: Ask) -> Iterator[None]:
     """Returns a context in which this thread's searches ask before each step."""
+    # Restored at the end, so that contexts may be nested.
     token = _ASK.set(ask)
     try:
         yield

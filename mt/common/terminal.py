@@ -104,10 +104,12 @@ class Bar:
     def note(self, values: Mapping[str, object]) -> None:
         """Shows values beside a bar from now on."""
         if self._bar is not None:
+            # Drawn with the next update, so that a value alone costs no line.
             self._bar.set_postfix(values, refresh=False)
 
 
 def say_beside(text: str) -> None:
     """Prints a message for people to standard output, without tearing a bar, and at once."""
+    # tqdm clears its bar, prints, and draws the bar again.
     tqdm.write(visible_lines(text), file=sys.stdout)
     sys.stdout.flush()

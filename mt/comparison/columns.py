@@ -29,6 +29,7 @@ class Column(NamedTuple):
 
     def best(self) -> set[int]:
         """Returns the rows with the best value; no row if neither direction is better, or if all values are equal."""
+        # A value that is missing or not finite is neither best nor an equal.
         known = {i: value for i, value in enumerate(self.values) if value is not None and math.isfinite(value)}
         if self.higher_is_better is None or len(set(known.values())) < 2:
             return set()
@@ -42,7 +43,7 @@ def as_text(columns: Sequence[Column]) -> list[str]:
 
 
 def as_markdown(columns: Sequence[Column]) -> list[str]:
-    """Returns the same lines for Markdown: everything but the table itself is escaped."""
+    """Returns the same lines for Markdown, with all texts escaped."""
     return _table(columns, lambda cell: escaped(cell).replace("|", "\\|"))
 
 
@@ -52,6 +53,7 @@ def _table(columns: Sequence[Column], written: Callable[[str], str]) -> list[str
 
 
 def _laid_out(headings: Sequence[str], cells: Sequence[Sequence[str]], form: str) -> str:
+    # Numbers are text already: tabulate must not parse them and drop their last zeros.
     sides = ("left", "left", *("right" for _ in headings[2:]))
     return tabulate(zip(*cells, strict=True), headings, form, colalign=sides, disable_numparse=True)
 
@@ -74,6 +76,7 @@ def as_csv(rows: Sequence[Sequence[str | float | None]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for row in rows:
+        # Only texts get an apostrophe: a negative number is no formula.
         texts = [visible(cell) if isinstance(cell, str) else cell for cell in row]
         writer.writerow([f"'{cell}" if isinstance(cell, str) and cell[:1] in "=+-@" else cell for cell in texts])
     return text.getvalue()

@@ -44,13 +44,14 @@ def write(
 ) -> None:
     """Writes `index.html`, which needs no other file, `comparison.json`, and the table as `table.md`, `table.tex` and
     `table.csv`. If the latency of any run is known, also `tradeoff.png`, and the same in another format if chosen.
-    sources, references: of the test split. sentences: how many of its first ones the page shows."""
+    sources, references: all those of the test split. sentences: how many of its first sentences the page shows."""
     # First the separate files, since the page embeds the picture.
     rows = comparison.rows
     write_text(folder / "table.md", [comparison.markdown()])
     write_text(folder / "table.tex", [comparison.latex()])
     write_text(folder / "table.csv", comparison.csv().splitlines())
     write_json(folder / "comparison.json", comparison.plain())
+    # A figure of an earlier comparison would be taken for one of this.
     for ending in get_args(PlotFormat):
         (folder / f"tradeoff.{ending}").unlink(missing_ok=True)
     if comparison.tradeoff:
@@ -91,6 +92,7 @@ def _curves(rows: Sequence[Row]) -> dict[str, str]:
 
 
 def _embedded(picture: bytes) -> str:
+    # Within the page, which so needs no other file.
     return f"data:image/png;base64,{b64encode(picture).decode()}"
 
 

@@ -31,8 +31,8 @@ class LoggedScores(BaseModel, frozen=True, strict=True):
 
 
 def read_curves(path: Path, names: Collection[str]) -> dict[str, Curve]:
-    """Reads the curves of these scores from `metrics.jsonl`. Scores that were not logged have no curve, and a missing
-    file gives none. Raises UserError where a line is not a record of a run."""
+    """Reads the curves of these scores from `metrics.jsonl`. A score that was not logged has no curve, and a missing
+    file has no curves at all. Raises UserError where a line is not a record of a run."""
     try:
         with open_regular(path) as file:
             lines = [*byte_lines(file, str(path))]
@@ -54,6 +54,7 @@ def read_curves(path: Path, names: Collection[str]) -> dict[str, Curve]:
                 f"{path}, line {number} is no record of a run ({first_fault(error)}): copy the run again"
             ) from None
         for name, value in validation.scores.items():
+            # A run that diverged logs numbers that no axis can show.
             if abs(value) < LARGEST:
                 curves.setdefault(name, {})[validation.update] = value
     return curves
@@ -84,6 +85,7 @@ class FinishedRun:
 def find(paths: Sequence[Path]) -> list[FinishedRun]:
     """Finds the runs at these folders, or anywhere below them, each once. Raises UserError if there is no run, or if a
     run has not ended or is damaged."""
+    # Two paths may lead to the same folder; the user sees it by the name given last.
     folders = {folder.resolve(): folder for path in paths for folder in _below(path)}
     return [_read(folder) for folder in folders.values()]
 
@@ -122,13 +124,14 @@ def distinct_names(bases: Sequence[str], options: Sequence[Mapping[str, Any]], f
     """Makes names distinct by adding options to `bases`, as `names` explains. options: those of each run, by dotted
     names."""
     extended = list(bases)
-    # Parts that are unusual among these runs.
+    # First the parts that are unusual among these runs.
     for key in ("encoder.name", "decoder.name", "dataset.name"):
+        # Of most runs the value is not said, nor where the attention has the same name.
         [(usual, _)] = Counter(settings[key] for settings in options).most_common(1)
         for i, settings in enumerate(options):
             if settings[key] not in (usual, settings["attention.name"]):
                 extended[i] = _extended(extended[i], settings, [key])
-    # Options that tell equal names apart, then folders.
+    # Then the options that tell equal names apart, and where these do not, the folders.
     for name, group in _repeated(extended):
         differing = _differing([options[i] for i in group])
         for i in group:
@@ -189,12 +192,14 @@ def _read(folder: Path) -> FinishedRun:
     hypotheses = read_lines(folder / "hypotheses" / f"{results.split}.txt")
     logged = ("loss", *(metric.main() for metric in metrics_of(config.dataset)))
     files = sorted(folder.glob(f"evaluations/{results.split}-best-*/results.json"))
+    # Evaluations of the best checkpoint alone: they are compared with a run's own result, which is of it.
     evaluations = {file.parent: read_results(file) for file in files}
     return FinishedRun(folder, config, results, hypotheses, read_curves(folder / "metrics.jsonl", logged), evaluations)
 
 
 def options_of(run: FinishedRun) -> dict[str, Any]:
     """Returns the configuration of a run by dotted names, without its device."""
+    # Where a run was computed does not set it apart.
     return dict(flat(run.config.model_dump(mode="json", exclude={"device"})))
 
 

@@ -51,7 +51,7 @@ class Comparison:
             scores = [row.scores[heading] for row in rows]
             cells = [f"{s.score:.1f} ± {s.ci:.1f}{' *' if s.significant else ''}" for s in scores]
             columns.append(Column(heading, cells, [s.score for s in scores], higher))
-        # Results of earlier versions lack some numbers.
+        # Results of earlier versions lack some numbers: a column is shown where any run has one.
         for key, shown in COLUMNS.items():
             values = [_scaled(row, key) for row in rows]
             if any(value is not None for value in values):
@@ -141,11 +141,13 @@ def compare(runs: Sequence[FinishedRun], references: References, baseline: str |
     systems = {run_names[i]: runs[i].hypotheses for i in sorted(range(len(runs)), key=lambda i: i != chosen)}
     scores: dict[str, dict[str, Paired]] = {}
     directions: dict[str, bool] = {}
+    # Every system is scored again here, by one metric and one tokenization, whatever its run once measured.
     for metric in shared_metrics(runs):
         headings = metric.headings()
         for name, paired in metric.compare(systems, references).items():
             scores[headings[name]] = paired
             directions[headings[name]] = metric.higher_is_better
+    # The rows keep the order that the user gave.
     rows = [
         Row(name, run, {heading: paired[name] for heading, paired in scores.items()})
         for name, run in zip(run_names, runs, strict=True)
@@ -155,6 +157,7 @@ def compare(runs: Sequence[FinishedRun], references: References, baseline: str |
 
 def shared_metrics(runs: Sequence[FinishedRun]) -> list[Metric]:
     """Returns the metrics by which runs are compared."""
+    # A tokenizer that lower-cases cannot write capitals, so that all are judged without them.
     lowercase = any(Tokenizers.load(locate(run.folder, "best")).target.lowercases for run in runs)
     return metrics_of(runs[0].config.dataset, lowercase=lowercase)
 

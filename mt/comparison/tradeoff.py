@@ -61,6 +61,7 @@ class Point:
     @property
     def length_ratio(self) -> float | None:
         """Returns the mean; None if it is missing from any run."""
+        # A mean over some of the runs would stand beside scores that are means over all.
         ratios = [each.length_ratio for each in self.measurements if each.length_ratio is not None]
         return fmean(ratios) if len(ratios) == len(self.measurements) else None
 
@@ -126,6 +127,7 @@ class Tradeoff:
         from mt.plots import save_with_png
         from mt.plots.curves import Line, tradeoff
 
+        # A line for each policy: latencies against the qualities of all seeds. Offline, a level without points.
         lines = []
         for number, policy in enumerate(self.policies):
             points = [
@@ -181,6 +183,7 @@ def measure(runs: Sequence[FinishedRun]) -> Tradeoff | None:
         for name, group in zip(names, groups, strict=True)
     ]
     heading = metric.headings()[metric.main()]
+    # Online policies come first; the sort keeps their order otherwise.
     return Tradeoff(heading, sorted(policies, key=lambda policy: not policy.online))
 
 
@@ -192,6 +195,7 @@ def _measurements(run: FinishedRun, quality: str) -> Iterator[tuple[dict[str, An
     online = {json.dumps(each.search.model_dump()): each for each in results if each.latency}
     offline = [each for each in results[:1] if not each.latency and not (online and each.search.mode == "hard")]
     for each in (*online.values(), *offline):
+        # The search is that of the result, not the one that the run was trained with.
         trained = {key: value for key, value in options_of(run).items() if not key.startswith("search.")}
         settings = trained | dict(flat(each.search.model_dump(exclude_none=True), "search."))
         unit = each.latency_unit if each.latency else None
@@ -216,6 +220,7 @@ def _unit(measurements: Iterable[Measurement]) -> str | None:
 def _base(options: Mapping[str, Any], point: Point) -> str:
     """Returns the first part of a policy's name, which several policies may share."""
     attention = options["attention.name"]
+    # Online search is the usual one of hard attentions, and needs no mention.
     search = options["search.name"]
     if not point.latency:
         return f"offline, {attention}"
