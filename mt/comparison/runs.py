@@ -126,7 +126,7 @@ def distinct_names(bases: Sequence[str], options: Sequence[Mapping[str, Any]], f
     extended = list(bases)
     # First the parts that are unusual among these runs.
     for key in ("encoder.name", "decoder.name", "dataset.name"):
-        # Of most runs the value is not said, nor where the attention has the same name.
+        # The usual value tells no runs apart, and one that the attention's name says already adds nothing.
         [(usual, _)] = Counter(settings[key] for settings in options).most_common(1)
         for i, settings in enumerate(options):
             if settings[key] not in (usual, settings["attention.name"]):

@@ -46,6 +46,7 @@ def word_features(units: Sequence[int | None], log_probs: Sequence[float], entro
     counts = np.bincount(words, minlength=len(features))
     np.add.at(features, words, np.stack((log_probs, entropies), 1)[tokens])
     features[:, 1] /= np.maximum(counts, 1)
+    # A word without a token takes the row of the last word before it that has one.
     return features[np.maximum.accumulate(np.where(counts > 0, np.arange(len(counts)), 0))]
 
 
@@ -90,6 +91,7 @@ class Calibration(Options):
         # The weighted sum of both features, which the table knows.
         sums = features @ np.array(self.weights[:2]) + self.weights[2]
         below = np.minimum(sums - self.centres[0], 0)
+        # In nats of log-probability: half of the probability is then half of the confidence.
         log_ratios = below / self.weights[0] if self.weights[0] > 0 else below
         return (np.interp(sums, self.centres, self.shares) * np.exp(log_ratios)).tolist()
 

@@ -80,11 +80,12 @@ def forced_rows(
 
 
 class PosteriorAlignment(Part):
-    """Aligns each hypothesis of an attention that mixes predictions by all of its tokens, where a search knew those
-    before each alone."""
+    """Aligns each hypothesis of an attention that mixes predictions by all of its tokens. The search knew at each step
+    only the tokens before."""
 
     def revised(self, batch: DecodedBatch) -> Sequence[Sequence[Hypothesis]]:
         network = batch.network.in_torch()
+        # All hypotheses go through the model once more, as its targets.
         flat = [hypothesis for best in batch.hypotheses for hypothesis in best]
         rows = [row for row, best in zip(batch.rows, batch.hypotheses, strict=True) for _ in best]
         for indices, loss in forced_rows(network, rows, [hypothesis.tokens for hypothesis in flat], batch.search):

@@ -179,6 +179,7 @@ class ConstraintEncoder:
                 "a glossary is of terms that the attention reads in a text, and this model reads none: leave the "
                 "glossary out"
             )
+        # All targets are checked, so that an impossible one is refused whether its term occurs or not.
         if glossary is not self._written_glossary:
             for entry in glossary.entries:
                 self.source_term(entry)
@@ -191,6 +192,7 @@ class ConstraintEncoder:
         for text in entry.targets:
             # A target has three forms: within a text, at its beginning, and after a character that is no blank.
             tokens = tuple(self._ids(self._written(text, entry.name, "targets"), entry.name))
+            # A vocabulary without this capital letter keeps the small one, see below.
             capital = self._tokenizer.encode([text[:1].upper() + text[1:]])[0][:-1]
             bare = next((form.tokens for form in self._forms(text, entry.name) if form.bare), None)
             words = tuple(term_words(self._tokenizer.decode(tokens)))
@@ -212,6 +214,7 @@ class ConstraintEncoder:
         """Returns the tokens of a phrase where it begins a word, and where it follows a character that is no letter."""
         first, *others = self._ids(self._written(phrase, name, "constraints"), name)
         forms = [Form((first, *others))]
+        # The bare form begins with the same text without its blank, or leaves out a token that is only a blank.
         surface = self.spelling.surfaces[first]
         bare = self.spelling.exactly(surface.lstrip())[:1]
         if surface.startswith(" ") and (bare or surface == " "):
@@ -231,6 +234,7 @@ class ConstraintEncoder:
 
     def _begun(self, tokens: Sequence[int], text: str, *, ended: bool) -> Prefix:
         """Returns the automaton of a prefix of tokens, and of what a longer text has behind them."""
+        # The tokens are forced, and what the text has beyond them may be cut in any way.
         written = self._tokenizer.decode(tokens)
         text = composed(text) + (self._blank if text[-1:].isspace() else "")
         rest = text[len(written) :] if text.startswith(written) else ""

@@ -73,6 +73,7 @@ def read_dictionary(path: Path, phone_map: PhoneMap | None = None) -> dict[str, 
     for number, line in _lines(path):
         if line.startswith(";;;"):  # CMUdict's comments
             continue
+        # A word may hold blanks only where a tab or :: parts it from its phones.
         mark = next((mark for mark in ("\t", " :: ") if mark in line), " ")
         word, _, rest = line.strip().partition(mark)
         word, *first = _BLANK_BEFORE_NUMBER.split(word)
@@ -90,6 +91,7 @@ def read_dictionary(path: Path, phone_map: PhoneMap | None = None) -> dict[str, 
                 "them (docs/tutorials/pronunciation.md has commands)"
             )
         for phone in phones:
+            # A phone that both model and voice have tells nothing.
             if phone_map and phone in phone_map and phone not in of_voice:
                 raise UserError(
                     f"{path}, line {number} has {shown(phone)}, a phone of the model, which --map changes to "
@@ -158,6 +160,7 @@ def pronounce(
             for found in translator.n_best(chunk, n):
                 hypotheses = [one for one in found if UNK not in one.ids and one.text]
                 best = max((sum(one.log_probs) for one in hypotheses), default=0.0)
+                # Probabilities are relative to the best, since those of long words could underflow.
                 weights: dict[Phones, float] = {}
                 for one in hypotheses:
                     phones = tuple(one.text.split())

@@ -41,6 +41,7 @@ def repository_of(run: str) -> str | None:
         name = run.removeprefix(_PREFIX).lstrip("/")
         require_name(name)
         return name
+    # What exists on this machine is a path, whatever the hub has.
     if run.count("/") != 1 or os.path.lexists(run.partition("/")[0]):
         return None
     try:

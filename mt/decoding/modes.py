@@ -30,6 +30,7 @@ def evaluation_mode(model: DecodableModel) -> Iterator[None]:
     if not model.training:
         yield
         return
+    # Frozen parts are in evaluation mode already, and have to stay so.
     in_training = [module for module in model.modules() if module.training]
     model.eval()
     try:
@@ -58,6 +59,7 @@ def as_searched(model: DecodableModel, search: SearchConfig) -> DecodableModel:
     changed = module = _copied(model)
     for name in ("decoder", "attention", "energy"):
         module._modules[name] = module = _copied(module._modules[name])
+    # An energy is compared with 0, so the logit of the threshold is taken from its bias.
     bias = module._parameters["bias"]
     module._parameters["bias"] = torch.nn.Parameter(bias.detach() - math.log(threshold / (1 - threshold)))
     return changed

@@ -132,8 +132,10 @@ class OnnxStepper:
         inputs = {node.name for node in network.get_inputs()}
         # Repeated once: a step of fewer hypotheses sees the first rows of it.
         self._memory = {name: encoded[name].repeat(beam_size, 0) for name in inputs if name.startswith("memory.")}
+        # By number, since state.10 would come before state.2.
         states = sorted((name for name in encoded if name.startswith("state.")), key=lambda name: int(name[6:]))
         self._state = [encoded[name] for name in states]
+        # A graph lacks the inputs that none of its operations reads, but the state keeps them.
         self._read_states = [(index, name) for index, name in enumerate(states) if name in inputs]
 
     def step(self, tokens: list[int], parents: list[int]) -> Step:

@@ -188,6 +188,7 @@ class Translation:
         weights = weights_between_words(self.alignment[steps], self.units.source, self.units.target)
         sources = positions_of_words(self.units.source)
         targets = positions_of_words(self.units.target)
+        # Each link of words becomes links of all their tokens, which `links` joins to words again.
         pairs = np.argwhere(weights >= share).tolist()
         return {link for target, source in pairs for link in product(sources[source], targets[target])}
 

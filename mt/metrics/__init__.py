@@ -37,6 +37,7 @@ def build(names: Sequence[str], settings: Settings = DEFAULT) -> list[Metric]:
 def notes(metrics: Sequence[Metric], references: References) -> list[str]:
     """Returns notes for the user: how metrics were set up, and which do not suit such texts."""
     sentences = [note for metric in metrics for note in (metric.notice, metric.unsuited(references)) if note]
+    # Several metrics may give the same note.
     return [*dict.fromkeys(sentences)]
 
 

@@ -31,6 +31,7 @@ def is_unspaced(text: str) -> bool:
     >>> is_unspaced("今天从早上开始下雨"), is_unspaced("今天 从 早上 开始 下雨")
     (True, False)
     """
+    # The mean is over runs with such characters, so that Latin words between them change nothing.
     runs = [len(_UNSPACED.findall(run)) for run in text.split()]
     return sum(runs) > _LONGEST_WORD * sum(map(bool, runs))
 

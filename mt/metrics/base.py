@@ -257,7 +257,7 @@ class Metric(ABC):
         normalisation changed a text, else None."""
         for hypotheses in systems.values():
             require_pairs(hypotheses, references)
-        reference_count(references)
+        reference_count(references)  # for its errors alone
         field = None if are_composed(chain(*systems.values(), *references)) else COMPOSED
         texts = {system: self._comparable(hypotheses) for system, hypotheses in systems.items()}
         return texts, [self._comparable(group) for group in references], field

@@ -77,6 +77,7 @@ class CocoBleu(CaptionMetric):
                 most |= count_ngrams(reference)
             # An n-gram matches as often as it occurs in any one reference.
             hits = Counter(len(ngram) for ngram in (count_ngrams(words) & most).elements())
+            # Of two lengths that are equally close the shorter one counts.
             length = min((abs(len(text) - len(words)), len(text)) for text in tokenized)[1]
             guesses = [max(0, len(words) - n) for n in range(ORDER)]
             counted.append(([hits[n + 1] for n in range(ORDER)], guesses, [len(words), length]))
@@ -86,6 +87,7 @@ class CocoBleu(CaptionMetric):
         }
 
     def score_of_sums(self, sums: np.ndarray) -> np.ndarray:
+        # The columns are the hits and the guesses of each order, and two lengths.
         order = sums.shape[-1] // 2 - 1
         hits, guesses, length, reference_length = np.split(sums, [order, 2 * order, 2 * order + 1], -1)
         # The two small numbers are pycocoevalcap's.
@@ -125,11 +127,13 @@ class Cider(CaptionMetric):
         groups = [[count_ngrams(tokenize(text)) for text in group] for group in references]
         # The IDF of each n-gram, by the number of examples that have it in a reference.
         frequencies = Counter(ngram for group in groups for ngram in set().union(*group))
+        # An n-gram that no reference has is as rare as one that a single example has.
         rarity: dict[tuple[str, ...], float] = defaultdict(lambda: float(np.log(len(references))))
         rarity.update({ngram: float(np.log(len(references) / count)) for ngram, count in frequencies.items()})
         scores = []
         for hypothesis, group in zip(hypotheses, groups, strict=True):
             counts = count_ngrams(tokenize(hypothesis))
+            # The factor 10 is the paper's; in percent the largest score becomes 1000.
             scores.append(10 * float(np.mean([_cosines(counts, reference, rarity) for reference in group])))
         return {self.name: np.column_stack([scores, np.ones(len(scores))])}
 

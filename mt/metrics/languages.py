@@ -55,6 +55,7 @@ def language(name: str | None) -> str:
     """Returns the code of a language; of a language with several names that of ISO 639-1: `zh` for `ZH-cn`, `cmn`,
     `zho_Hant`, `Chinese`, `test.zh`, `test.zh.gz`, `zh2` and `ref.zh.2`. "" if the name has no language in it."""
     plain = (name or "").lower()
+    # Endings may follow one another, as in ref.zh.2.gz.
     while ending := _ENDING.search(plain):
         plain = plain[: ending.start()]
     first, *others = re.split("[-_]", plain.rpartition(".")[2])
@@ -66,6 +67,7 @@ def language(name: str | None) -> str:
 
 def english_name(code: str) -> str:
     """Returns the English name of a language, or its code if the name is not in the table."""
+    # Four letters may be a code, as zhcn, or a name, as Thai: longer ones come first.
     names = sorted(_NAMES.get(language(code), "").split(), key=lambda name: len(name) < 5)
     return next((name.capitalize() for name in names if len(name) > 3), code)
 

@@ -91,6 +91,7 @@ def differentiable_average_lagging(delays: Sequence[float], source_length: float
     lags = []
     adjusted = -float("inf")
     for i, delay in enumerate(delays):
+        # Words that are written at once still take 1 / rate of the source each.
         adjusted = max(delay, adjusted + 1 / rate)
         lags.append(adjusted - i / rate)
     return fmean(lags)

@@ -75,6 +75,7 @@ def spans(source: str, text: str) -> int:
     # The least number of runs that give the words so far, if the last of them is at each position of the source.
     ending = np.full(len(source_words), np.inf)
     for number, word in enumerate(text_words(text)):
+        # The last run goes on from the position before, or a new one begins behind any earlier position.
         before = np.append(np.inf, ending)[: len(source_words)]
         joined = np.minimum(before, np.minimum.accumulate(before) + 1) if number else 1.0
         ending = np.where([other == word for other in source_words], joined, np.inf)

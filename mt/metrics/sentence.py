@@ -36,6 +36,7 @@ def longest_common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
     for word in other:
         matching = unmatched & positions.get(word, 0)
         unmatched = (unmatched + matching | unmatched - matching) & everything
+    # Each bit that was cleared is a word of the common subsequence.
     return len(one) - unmatched.bit_count()
 
 
@@ -121,6 +122,7 @@ class SentenceBleu(SentenceScore):
         lengths = [np.array([len(text) for text in side], float) for side in tokens]
         ratio = lengths[1][None] / np.maximum(lengths[0], 1)[:, None]
         brevity = np.minimum(0.0, 1 - ratio)
+        # Without any match the score is 0: smoothing must not make one up.
         return np.where(any_match, 100 * np.exp(brevity + logarithms / np.maximum(orders, 1)), 0.0)
 
 
@@ -165,6 +167,7 @@ def _matches(hypotheses: Sequence[Counter], references: Sequence[Counter]) -> np
     most = min(int(side.max(initial=0)) for side in sides)
     for times in range(1, most + 1):
         frequent = (sides[0] >= times).any(0) & (sides[1] >= times).any(0)
+        # float32, for which products are fast, holds these whole numbers exactly.
         hypothesis, reference = ((side[:, frequent] >= times).astype(np.float32) for side in sides)
         matches += hypothesis @ reference.T
     return matches

@@ -79,6 +79,7 @@ def _places(text: Words, terms: Sequence[Forms]) -> Places:
     """Returns the places of the terms that a text meets; no two begin at the same word."""
     places: dict[int, Words] = {}
     for forms in terms:
+        # Each term takes the first place that no term before it has taken.
         free = ({begin: form} for form in forms for begin in form_places(form, text) if begin not in places)
         places |= next(free, {})
     return places
@@ -92,6 +93,7 @@ def _doubled(text: Words, terms: Sequence[Forms], own: OwnWords) -> int:
     free = Counter(own.text)
     count = 0
     for forms, linked in zip(terms, own.of_terms, strict=True):
+        # Punctuation that is linked to the term is no translation of it.
         others = {word for word in linked if any(map(str.isalnum, word))}
         added = [form for form in forms if form in met and form not in own_met]
         count += any(

@@ -147,6 +147,7 @@ def _errors(units_of_texts: Units, hypotheses: Sequence[str], references: Refere
         kinds = dict.fromkeys(("substitute", "delete", "insert"), 0)
         for chunk in chunks:
             if chunk.type != "equal":
+                # An insertion has no length in the reference, and a deletion none in the hypothesis.
                 length = chunk.ref_end_idx - chunk.ref_start_idx
                 kinds[chunk.type] += max(length, chunk.hyp_end_idx - chunk.hyp_start_idx)
         # Of equal references the one with the fewer edits counts, or with the lower rate.

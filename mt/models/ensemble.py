@@ -80,6 +80,7 @@ class Ensemble(nn.Module):
         wait_k: always None, since no ensemble decodes by wait-k.
         """
         losses = [model(batch, hard=hard and model.supports_hard) for model in self.models]
+        # Losses are negative log-probabilities, so that probabilities are averaged; padding stays 0.
         token_losses = -_mean([-loss.token_losses for loss in losses])
         loss_of_first: Loss = losses[0]
         weights = self._weights([loss.attention.links for loss in losses], hard)

@@ -180,6 +180,7 @@ class CTC(nn.Linear):
         log_probs = self(encoded.values.to(self.weight.dtype)).log_softmax(-1).transpose(0, 1)  # [S, B, V]
         blank = log_probs.shape[2] - 1
         losses = ctc_loss(log_probs, labels[:, :-1], *lengths, blank=blank, reduction="none", zero_infinity=True)
+        # An example without a transcript would teach the encoder to predict blanks alone.
         return (losses.masked_fill(lengths[1] == 0, 0) if self._transcribes else losses).sum()
 
 

@@ -133,6 +133,7 @@ class Seq2Seq(nn.Module):
     def wait(self, memory: Memory, k: int) -> Memory:
         """Returns the memory with a prefix mask (Ma et al. 2019, section 3.1), where `supports_wait_k`. Step t, counted
         from 1, attends to the first k + t - 1 positions alone. None of the memory's positions was dropped."""
+        # Position j, counted from 1, is visible from step j - k on, counted from 0.
         read = torch.arange(1, memory.mask.shape[1] + 1, device=memory.mask.device)
         return memory._replace(visible_from=(read - k).expand(memory.mask.shape))
 

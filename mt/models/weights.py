@@ -131,4 +131,5 @@ def open_forget_gates(model: nn.Module, forget_bias: float) -> None:
         if isinstance(module, nn.LSTM):
             for name, parameter in module.named_parameters():
                 if name.startswith("bias_ih"):
+                    # torch's order of the gates is input, forget, cell, output.
                     parameter.chunk(4)[1].add_(forget_bias)

@@ -27,6 +27,7 @@ class ExtendedSession(Session):
         self._state = StreamState(online_model(streaming.model), streaming.search, streaming.field)
         self._name = "the stream" if asked is None else asked.name
         if asked is not None:
+            # The limit of length grows with the source, so that none is known yet.
             self._state.processors.insert(0, ConstraintProcessor([asked], [MAX_LENGTH]))
         if terms is not None:
             self._state.terms = TermStream(terms)
@@ -66,7 +67,7 @@ class ExtendedSession(Session):
         advance_streams([(session._state, row) for session, row in grown])
         for session, _ in grown:
             session._write_certain()
-            # A greedy search does not come out of where all tokens are forbidden.
+            # A greedy search cannot go on where all tokens are forbidden.
             if session._state.stuck:
                 session.failure = nothing_found(session._name)
         for session in ended:

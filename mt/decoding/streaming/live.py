@@ -45,6 +45,7 @@ def arrivals(chunks: Iterable[bytes], name: str, unit: Unit) -> Iterator[str | N
         if unit == "char":
             yield from text.removesuffix("\n")
         else:
+            # The last part has no blank behind it, so that more of its word may come.
             *words, rest = re.split(r"\s", rest + text)
             for word in words:
                 _refuse_long(word, name, number)

@@ -232,6 +232,7 @@ def simulated(
     results: list[list[Translation]] = []
     with Bar("decoding", len(rows), "sentences", leave=False, shown=progress) as bar:
         for begin in range(0, len(rows), TOGETHER):
+            # Sources arrive side by side: each turn brings one part of each, and drafts them in one batch.
             columns = (column[begin : begin + TOGETHER] for column in (rows, given, asked))
             sessions = [_Simulated(translator, search, *source) for source in zip(*columns, strict=True)]
             for turn in range(max(len(session.counts) for session in sessions)):
@@ -310,6 +311,7 @@ class _Simulated(RedraftedSession):
         of_words = finalised([update.split() for update in self._updates])
         words = written_units(self.streaming.tokenizers.target, last.ids, "word", last.replacements)
         known = [len(last.ids) if word.last is None else word.last for word in words]
+        # The number of the word that each token belongs to: that many are complete before it.
         complete = np.searchsorted(known, np.arange(len(last.ids)), side="right").tolist()
         parts = [of_words[count] if count < len(of_words) else len(self._updates) for count in complete]
         # In positions of the source, the last of which may be that of EOS, and in its unit.

@@ -54,6 +54,7 @@ class Memory(NamedTuple):
 
     def is_last(self) -> Bool[Tensor, "B S"]:
         """Returns a mask that is true on the last real position of each source."""
+        # The last real position is the one before padding, or before the end.
         return self.mask & ~torch.nn.functional.pad(self.mask, (0, 1))[:, 1:]
 
 
@@ -108,6 +109,7 @@ class AttentionOutput(NamedTuple):
 
     def only_step(self, state: State) -> AttentionStep:
         """Returns the only step where T = 1. state: the state after it."""
+        # A single step has only the first five fields.
         fields = (None if tensor is None else tensor[:, 0] for tensor in self[:5])
         context, weights, alpha, p_choose, log_weights = fields
         assert context is not None

@@ -155,6 +155,7 @@ class Marginal(Attention):
             energies = self.energy(queries, keys)
             return energies.to(result_dtype(energies)).masked_fill(~visible, NEVER).log_softmax(-1)
         scores = self.offset_of_query(queries)[:, :, None] + keys[:, None]  # [B, T, S, W]
+        # From each position, the offsets that lead to a visible one.
         allowed = torch.stack([_moved(visible.float(), -offset) for offset in self.offsets], -1) > 0
         log_probs = scores.to(result_dtype(scores)).masked_fill(~allowed, NEVER).log_softmax(-1)
         return _each_moved(log_probs, self.offsets)

@@ -119,6 +119,7 @@ class Recurrence(FirstState):
         """Returns the top layer's states, of all steps or one, and the state after the last step."""
         if inputs.dim() == 3:
             return self.cells(inputs, state)
+        # A single step is a sequence of one.
         tops, after = self.cells(inputs[:, None], state)
         return tops[:, 0], after
 

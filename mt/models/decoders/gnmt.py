@@ -80,6 +80,7 @@ class GNMT(LayersAbove):
     Config: ClassVar[type[BaseModel]] = GNMTConfig
 
     def __init__(self, config: GNMTConfig, parts: DecoderParts) -> None:
+        # Each layer is a recurrence of its own, since the context enters between them.
         single = config.model_copy(update={"num_layers": 1})
         super().__init__(single, parts)
         size = config.hidden_size + parts.value_size

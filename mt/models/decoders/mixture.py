@@ -53,6 +53,7 @@ def target_likelihoods(
     def of_block(queries: Tensor, sentences: Tensor, tokens: Tensor) -> Tensor:
         logits = output(readouts_of(queries[:, None] + of_values.index_select(0, sentences)))  # [n, S, C]
         logits = logits.to(result_dtype(logits))
+        # Two numbers of each softmax are enough: the target's, and the mean for label smoothing.
         return torch.stack((at_tokens(logits, tokens), logits.mean(-1)), -1) - logits.logsumexp(-1, keepdim=True)
 
     # N real tokens, or all where the number of real ones is not asked for.
@@ -82,6 +83,7 @@ def mixed_losses(
     """Computes `token_losses` for mixed predictions. Label smoothing applies to the prediction of each position."""
     assert attended.log_weights is not None and attended.log_likelihoods is not None
     assert attended.mean_log_probs is not None
+    # The likelihood of a token is a sum over positions of weight times probability, here in logarithms.
     each = -(attended.log_weights + attended.log_likelihoods).logsumexp(-1).masked_fill(~mask, 0.0)
     total = each.sum()
     if smoothing:

@@ -79,6 +79,7 @@ class SSRU(LayersAbove):
     def _upper_layers(
         self, inputs: Float[Tensor, "B *T H"], contexts: Float[Tensor, "B *T V"], states: Tree
     ) -> tuple[Float[Tensor, "B *T F"], tuple[Tensor, ...]]:
+        # The first block's recurrence is below the attention, and its feed-forward network above.
         outputs = self.feed_forward[0](inputs + self.dropout(self.join(contexts)))
         after = []
         for layer, feed_forward, state in zip(self.above, self.feed_forward[1:], states, strict=True):

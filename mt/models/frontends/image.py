@@ -64,6 +64,7 @@ class Stage(nn.Module):
     def forward(self, planes: Float[Tensor, "B C Y X"]) -> Float[Tensor, "B D Y2 X2"]:
         right = planes.shape[3] % 2
         below = planes.shape[2] % 2
+        # A kernel of four pixels would leave out the last row or column of an odd side.
         if self.local and (right or below):
             planes = pad(planes, (0, right, 0, below))
         halved = self.norm(self.halve(planes)).relu()
@@ -81,6 +82,7 @@ class ImageGrid(Frontend):
     def __init__(self, config: ImageGridConfig) -> None:
         super().__init__()
         self.output_size = config.channels
+        # From the last stage back, each has half of the channels; the last one has exactly those of the options.
         widths = [max(config.channels >> stage, NARROWEST) for stage in range(config.stages)]
         self.coordinates = config.coordinates
         sizes = [5 if config.coordinates else 3, *widths[:0:-1], config.channels]
@@ -103,5 +105,6 @@ class ImageGrid(Frontend):
         return self.dropout(places), torch.ones(places.shape[:2], dtype=torch.bool, device=places.device)
 
     def output_lengths(self, lengths: Tensor) -> Tensor:
+        # Pictures are square, and their lengths count patches.
         sides = PATCH * lengths.double().sqrt().round().long()
         return (-(-sides // 2 ** len(self.stages))) ** 2

@@ -104,6 +104,7 @@ class LogMel(Frontend):
         self.convolutions = nn.ModuleList(
             nn.Conv2d(size, config.channels, 3, stride=2, padding=(0, 1)) for size in sizes[:-1]
         )
+        # Each convolution halves the bands, rounded up.
         self.output_size = sizes[-1] * -(-config.bands // self.stride)
         self.dropout = nn.Dropout(config.dropout)
         self.register_buffer("mean", torch.zeros(config.bands))
@@ -178,6 +179,7 @@ class LogMel(Frontend):
         return features, torch.arange(features.shape[1], device=sounds.device) < counts[:, None]
 
     def _perturbed(self, sounds: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        # Another speed is another length, so that the batch is padded anew.
         changed = [
             perturb_speed(sound[:length], torch.default_generator, self.config.speeds)
             for sound, length in zip(sounds, lengths.tolist(), strict=True)
@@ -237,6 +239,7 @@ class LogMel(Frontend):
 def _packed(sounds: Iterable[SoundState]) -> FrontendState:
     """Returns the states of several sounds as batch-first tensors."""
     states = [*sounds]
+    # The lengths, by which `_unpacked` cuts the padding off again.
     numbers = [(state.mel.frame, len(state.mel.samples), len(state.features)) for state in states]
     return (
         torch.tensor(numbers, device=states[0].features.device),
