@@ -36,6 +36,7 @@ def main() -> None:
         call(program.removeprefix("mt-"))
     elif verb in VERBS:
         call(verb, sys.argv[2:])
+    # An option in place of a verb: `python -m mt seed=2` trains.
     elif program == "__main__.py" and verb != "--version" and ("=" in verb or verb[:1] in ("", *"-+~")):
         call("train")
     else:
@@ -48,6 +49,7 @@ def call(verb: str, arguments: Sequence[str] | None = None) -> None:
     try:
         resolve_name(VERBS[verb][0])(sys.argv[1:] if arguments is None else list(arguments))
     except ModuleNotFoundError as error:
+        # A module of this project that is missing is a fault, and no extra that the user left out.
         if error.name is None or error.name.partition(".")[0] in ("mt", "data_prep"):
             raise
         from mt.common.about import install

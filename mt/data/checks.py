@@ -55,6 +55,7 @@ def _is_compressed(metadata: pa.Buffer) -> bool:
 
     def field(table: int, number: int) -> int:
         """Returns where a field of a table stands; 0 where it is absent."""
+        # A table points back to its vtable, which has the offsets of its fields, up to the last one that is written.
         vtable = table - struct.unpack_from("<i", data, table)[0]
         place = 4 + 2 * number
         if place >= struct.unpack_from("<H", data, vtable)[0]:
@@ -134,6 +135,7 @@ def _require_links(table: pa.Table, source: Field) -> None:
     """Raises ValueError where a link does not join a position of the source to one of the target."""
     # Two numbers make a link, and both must be positions of their sides.
     counts = TEXT.lengths(table["piece_links"])
+    # A row whose source is stored with an earlier one has the length of that one.
     lengths = source.lengths(table["source_ids"])
     source_rows = source_row_of(table["source_ids"])
     if source_rows is not None:

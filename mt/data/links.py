@@ -36,7 +36,8 @@ def links_of_pieces(
 
 
 def _positions(tokenizer: Tokenizer, text: str, unit: LinkUnit) -> dict[int, list[int]]:
-    """Returns the positions of the pieces of each word. A piece that two words share counts for neither."""
+    """Returns the positions of the pieces of each word. A piece that two words share belongs to the
+    one that has more of its characters."""
     positions: dict[int, list[int]] = defaultdict(list)
     for place, number in enumerate(tokenizer.unit_ids(text, unit)):
         if number is not None:
@@ -63,5 +64,6 @@ def moved(
         # Each link becomes one for each of these pieces.
         counts = last_drawn - first_drawn + 1
         links = np.repeat(links, counts, axis=0)
+        # Counts up from `first_drawn` within the copies of each link.
         links[:, side] = np.repeat(first_drawn - np.cumsum(counts) + counts, counts) + np.arange(len(links))
     return np.unique(links, axis=0)

@@ -114,6 +114,7 @@ class Placeholders:
         braces = [*self._of_braces(text)] if self._in_braces and "{" in text else []
         spans = []
         end = 0
+        # Of those that begin together the longest comes first.
         for span in sorted([*braces, *self._of_others(text)], key=lambda span: (span[0], -span[1])):
             if span[0] >= end:
                 spans.append(span)
@@ -178,9 +179,11 @@ def _pairs_of_braces(text: str, *, icu: bool) -> Iterator[Span]:
     while match := _BRACE.search(text, place):
         begin, place = match.span()
         kind = match[0]
+        # A brace that Fluent quotes is a placeholder by itself.
         if len(kind) > 2:
             yield begin, place
         elif kind[0] == "'" and of_icu:
+            # Within a plural of ICU all up to the next apostrophe is quoted.
             closing = text.find("'", place)
             place = closing + 1 if closing >= 0 else len(text)
         elif kind[-1] == "{":

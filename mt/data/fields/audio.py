@@ -153,6 +153,7 @@ class ArrivingSound(Arriving):
             begin = end
             self._cut += positions
             self._vectors += 1
+        # A copy, since a view would keep all samples that were read.
         self._waiting = self._waiting[begin:].copy() if begin else self._waiting
         return parts
 

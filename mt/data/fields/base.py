@@ -99,6 +99,7 @@ class Column:
 
     def __init__(self, column: pa.ChunkedArray, shape: tuple[int, ...] = ()) -> None:
         """shape: of one position."""
+        # The values of a slice are those of the whole array, into which its offsets point.
         self._chunks = [(numbers(chunk.values), numbers(chunk.offsets)) for chunk in column.chunks]
         self._starts = np.cumsum([0, *map(len, column.chunks)])
         self._shape = shape
@@ -163,6 +164,7 @@ class Field(ABC):
         lengths = pc.list_value_length(column)
         if lengths.null_count:  # `fill_null` loads pandas
             lengths = pc.fill_null(lengths, 0)
+        # Lists hold single values, of which a position has several.
         return numbers(lengths).astype(np.int64) // self._size
 
     def length(self, row: Row) -> int:
@@ -261,6 +263,7 @@ class ArrayField(Field):
         """Returns rows as a column, in which null stands for None, which repeats the row before."""
         known = [np.asarray(row, self._dtype).ravel() for row in rows if row is not None]
         absent = np.array([row is None for row in rows], dtype=bool)
+        # Null has no values; `shard_size` keeps offsets within 32 bits.
         sizes = np.zeros(len(rows) + 1, dtype=np.int32)
         sizes[1:][~absent] = [len(row) for row in known]
         values = np.concatenate(known) if known else np.zeros(0, self._dtype)

@@ -207,6 +207,7 @@ class Tokenizer:
         if self.of_words:
             return not piece.startswith(SPACE + JOINER)
         if self._with_suffixes:
+            # Where marks end words, the piece before tells.
             return before is not None and (
                 self._processor.id_to_piece(before).endswith(SPACE) or UNK in (token, before)
             )
@@ -269,6 +270,7 @@ class Tokenizer:
                 yield from itertools.islice(owners, len(text[done:begin].replace(" ", "")))
                 yield next(owners)
                 done = end
+                # This passes over the other characters of the placeholder.
                 next(itertools.islice(owners, *[len(text[begin:end].replace(" ", "")) - 1] * 2), None)
         yield from owners
 

@@ -124,6 +124,7 @@ class BPEDropout(PieceSampler):
             stays[left + 1] = False
             symbols, words, positions, ranks = (each[stays] for each in (symbols, words, positions, ranks))
             left = (np.cumsum(stays) - 1)[left]
+            # A merge changes the pairs that it makes with both neighbours.
             for changed in (left, left[left > 0] - 1):
                 ranks[changed] = self._ranks_at(symbols, words, changed)
         # The texts again; places that were merged into the one before hold nothing.
@@ -133,6 +134,7 @@ class BPEDropout(PieceSampler):
     def _ranks_at(self, symbols: np.ndarray, words: np.ndarray, positions: np.ndarray) -> np.ndarray:
         """Returns the rank of the merge of the symbols at these places with those after them; R for none."""
         after = np.minimum(positions + 1, len(symbols) - 1)
+        # Two pieces as one number, as in `_pairs`.
         wanted = symbols[positions] * len(self._pieces) + symbols[after]
         nearest = np.searchsorted(self._pairs, wanted)
         possible = (self._pairs[nearest] == wanted) & (words[positions] == words[after]) & (positions < after)
@@ -152,6 +154,7 @@ class UnigramSampling(PieceSampler):
         self._lattice = functools.lru_cache(_WORDS)(self._filtered)
 
     def sample(self, rows: Sequence[np.ndarray], random: np.random.Generator) -> list[np.ndarray]:
+        # No text has more pieces than characters.
         most = int(self.widths[np.concatenate(rows)].sum())
         draws = iter(random.random(most).tolist())
         return [np.array([*itertools.chain.from_iterable(self._row(row, draws))], dtype=np.int32) for row in rows]
@@ -171,6 +174,7 @@ class UnigramSampling(PieceSampler):
         end = len(word)
         while end:
             cumulative, arcs = lattice[end]
+            # Rounding could reach the whole sum, behind which there is no arc.
             end, piece = arcs[bisect(cumulative, next(draws) * cumulative[-1], 0, len(arcs) - 1)]
             pieces.append(piece)
         return pieces[::-1]
@@ -184,6 +188,7 @@ class UnigramSampling(PieceSampler):
             starts = range(max(0, end - self._longest), end)
             arcs = [(start, self._ids[word[start:end]]) for start in starts if word[start:end] in self._ids]
             logs = [forward[start] + self._alpha * self._scores[piece] for start, piece in arcs]
+            # The largest is taken out before exponentials, and comes back with the logarithm.
             largest = max(logs)
             cumulative = [*itertools.accumulate(math.exp(log - largest) for log in logs)]
             forward.append(largest + math.log(cumulative[-1]))
