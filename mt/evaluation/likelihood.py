@@ -109,5 +109,6 @@ def print_likelihoods(likelihoods: Sequence[Likelihood], *, as_json: bool) -> No
     # The mean is over all pieces, so that long targets weigh more.
     count = sum(len(pair.tokens) for pair in likelihoods)
     mean = sum(pair.log_prob for pair in likelihoods) / count
+    # Beyond exp(700) there are no floats.
     perplexity = math.exp(min(-mean, 700.0))
     say(f"{len(likelihoods):,} pairs, {count:,} pieces: {mean:.4f} a piece, perplexity {perplexity:.4f}", sys.stderr)

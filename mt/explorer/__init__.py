@@ -35,6 +35,7 @@ def page(title: str, runs: Sequence[Mapping[str, Any]], *, live: bool = False, b
     style = (_FOLDER / "style.css").read_text(encoding="utf-8")
     scripts = [(_FOLDER / name).read_text(encoding="utf-8") for name in (*DRAWING, *(LIVE if live else ()))]
     heading = escape(visible(title))
+    # The policy comes first, since it governs only what stands behind it.
     parts = [
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, scripts, live=live)}">',

@@ -73,6 +73,7 @@ def write_graphs(folder: Path, model: Seq2Seq, config: Config, checkpoint: Mappi
     checkpoint: describes the checkpoint of the weights, for the manifest. Raises UserError where the model cannot be
     exported, and where the extra `onnx` is not installed.
     """
+    # Whatever is missing is told before anything is written.
     require_exportable(model, config, dtype)
     try:
         import onnx  # noqa: F401

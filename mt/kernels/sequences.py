@@ -35,6 +35,7 @@ def masked_softmax(energy: Float[Tensor, "*batch S"], mask: Bool[Tensor, "..."])
     """
     energy = energy.to(result_dtype(energy))
     hidden = ~mask
+    # Not -inf, of which a row without a true position would make NaN.
     weights = energy.masked_fill(hidden, torch.finfo(energy.dtype).min).softmax(-1)
     return weights.masked_fill(hidden, 0.0)
 
@@ -71,6 +72,7 @@ def append(
     old = mask.sum(1)
     new = new_mask.sum(1)
     size = int((old + new).max())
+    # A single source has no gap to close: its new positions go behind its last real one.
     if len(mask) == 1 and size:
         count = int(old)
         joined = [torch.cat((earlier[:, :count], added[:, : size - count]), 1) for earlier, added in pairs]

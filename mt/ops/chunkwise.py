@@ -44,9 +44,11 @@ class _Chunkwise(Function):
     @staticmethod
     def forward(ctx, alpha: Tensor, energy: Tensor, chunk_size: int) -> Tensor:
         largest, peak, total = _chunks(energy, chunk_size)
+        # Each stop shares out its probability, one distance from the stop at a time.
         alpha_over_total = alpha / total
         beta = torch.zeros_like(alpha)
         for offset in range(chunk_size):
+            # Beyond the end there are no chunks: less an infinite offset, the exponential is 0.
             beta += shift_left(alpha_over_total, offset) * (energy - shift_left(largest, offset, torch.inf)).exp()
         ctx.save_for_backward(alpha, energy, largest, peak, total)
         ctx.chunk_size = chunk_size
@@ -64,6 +66,7 @@ class _Chunkwise(Function):
         at the chunk's largest energy: mean = grad_at_largest + rest, with rest as small as the other shares.
         """
         alpha, energy, largest, peak, total = ctx.saved_tensors
+        # A chunk of nothing but -inf has no largest energy.
         grad_at_largest = grad_beta.gather(-1, peak).masked_fill(largest == torch.finfo(energy.dtype).min, 0.0)
         rest = torch.zeros_like(alpha)
         for offset in range(ctx.chunk_size):
@@ -82,10 +85,12 @@ def _chunks(energy: Tensor, chunk_size: int) -> tuple[Tensor, Tensor, Tensor]:
     """Returns the largest energy of the chunk that ends at each position, its position, and sum of exp(u - largest)."""
     largest, peak = pad(energy, (chunk_size - 1, 0), value=-torch.inf).unfold(-1, chunk_size, 1).max(-1)
     positions = torch.arange(energy.shape[-1], device=energy.device)
+    # From places in the padded window to positions of the sentence.
     peak = (peak + positions - (chunk_size - 1)).clamp(min=0)
     # Finite, so that a chunk of nothing but -inf has zeros rather than NaN.
     largest = largest.clamp(min=torch.finfo(energy.dtype).min)
     total = torch.zeros_like(energy)
     for offset in range(chunk_size):
         total += (shift_right(energy, offset, -torch.inf) - largest).exp()
+    # The largest energy alone adds 1, so that only the sum of a chunk of -inf is raised.
     return largest, peak, total.clamp(min=1.0)

@@ -41,8 +41,10 @@ class _InfiniteLookback(Function):
         # log Z[-1] is finite, so that a first energy of -inf has a share of 0 rather than NaN.
         empty = torch.finfo(energy.dtype).min
         log_odds = energy - shift_right(energy.logcumsumexp(-1), fill=empty).clamp(min=empty)
+        # With the odds exp(u[k]) / Z[k-1], share and rest are the two sigmoids, whatever the energies.
         share = log_odds.sigmoid()
         rest = (-log_odds).sigmoid()
+        # From the last stop back: mass[j] collects all stops at j or behind it.
         mass = _scan(shift_left(rest), alpha, reverse=True)
         ctx.save_for_backward(share, rest, mass)
         return share * mass

@@ -125,6 +125,7 @@ def read_vectors(path: Path, words: Container[str], size: int) -> tuple[dict[str
                 if is_header:
                     continue
             empty = False
+            # From the right, since a word may hold blanks.
             word, *numbers = line.rsplit(" ", size) if line.count(" ") > size else line.split(" ")
             # A word with blanks, as GloVe has some, does not end in a number: that would be one number too many.
             if len(numbers) != size or (" " in word and _is_number(word.rpartition(" ")[2])):
@@ -216,6 +217,7 @@ def initialise(model: Seq2Seq, tokenizers: Tokenizers, config: Config) -> str:
         )
     state = earlier.model.state_dict()
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
+    # What is left has another shape, of a module of another kind, and starts anew.
     taken = {name: tensor for name, tensor in state.items() if tensor.shape == shapes.get(name)}
     model.load_state_dict(taken, strict=False)
     return _table(earlier, model, set(taken))

@@ -111,6 +111,7 @@ class Pace:
         self._seconds += seconds
         if self._told or self._updates < self.UPDATES or self._seconds < self.SECONDS:
             return None
+        # The window is full: its speed counts, and another one begins.
         speed = self._tokens / self._seconds
         self._updates = self._tokens = 0
         self._seconds = 0.0

@@ -92,6 +92,7 @@ class Signals:
             # The process is about to end then, and no signal meanwhile may change its status.
             ignored = isinstance(handler, _Leave) and self._received and raised
             signal.signal(number, signal.SIG_IGN if ignored else handler)
+        # An earlier handler may end the process, so that it is called when all of them are back.
         for number in self._received:
             if _is_foreign(handler := handlers[number]):
                 handler(number, None)
@@ -117,6 +118,7 @@ class Signals:
         self.received = self.received or signal.Signals(number)
         if number not in self._received:
             self._received.append(signal.Signals(number))
+        # Only once: nothing is to interrupt what the exception passes on its way.
         if self._at_once:
             self._at_once = False
             self.check()

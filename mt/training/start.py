@@ -38,6 +38,7 @@ its machine."""
 
 def run_of(path: Path) -> Path:
     """Returns the run folder that a path names: itself, or the folder of the checkpoint that it is."""
+    # A link, such as `last`, may lie among checkpoints, or lead to one.
     for folder in (path, path.resolve()):
         if folder.parent.name == "checkpoints" and not (folder / "checkpoints").exists():
             return folder.parent.parent
@@ -77,7 +78,7 @@ def require_format(folder: Path) -> None:
 
 def with_limits(config: Config, corpus: Corpus, model: Seq2Seq) -> Config:
     """Returns the configuration with `search.max_ratio` and `search.max_extra` that cover the training pairs, where it
-    sets no limit. For a stream they cover the sample of its vocabulary."""
+    sets no limit."""
     search = config.search
     train = corpus.split("train")
     if search.limited or not len(train):

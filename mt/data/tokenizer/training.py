@@ -183,6 +183,7 @@ def train(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
                 model_writer=model,
                 model_type="word" if of_words else config.model_type,
                 split_by_unicode_script=config.model_type != "blanks",  # by this flag a `Tokenizer` tells the two
+                # Symbols that are added afterwards need room.
                 vocab_size=max(4, config.vocab_size - len(symbols) * of_words),
                 hard_vocab_limit=False,
                 character_coverage=config.character_coverage,
