@@ -54,7 +54,7 @@ def collective() -> Iterator[None]:
 @dataclass(frozen=True)
 class ProcessGroup:
     """The processes of a run, and the rank of this one. All processes must call a method at the same point, or all wait
-    for ever, except for the properties, `share` and `device`."""
+    for ever; only the properties, `share` and `device` may be used by one process alone."""
 
     rank: int = 0
     size: int = 1

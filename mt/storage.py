@@ -62,7 +62,7 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
 @contextlib.contextmanager
 def replaced_path(path: Path, name: str = "") -> Iterator[Path]:
     """Gives libraries that open files themselves the path of a draft, which takes the place of `path` at the end,
-    without a flush. name: of the draft, where its usual one would not do."""
+    without a flush. name: the draft's, where the usual one would not do."""
     draft = path.with_name(name or f"{path.name}.draft")
     with _named_in_errors(path):
         # A process that was killed may have left a draft; this one leaves none, not even after Ctrl-C.
@@ -119,7 +119,7 @@ def repair(parent: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Removes a folder, where there is one, or a link, at once: no other process sees half of it."""
+    """Removes a folder, or a link to one, at once, where it exists: no other process sees half of it."""
     if path.is_dir():
         trash = path.with_name(f".{path.name}.trash")
         _discard(trash)

@@ -1,4 +1,4 @@
-"""Tells which release this is, and how more of it is installed."""
+"""Tells which release this is, and how its extras are installed."""
 
 DISTRIBUTION = "attentive-mt"
 """The name on PyPI; the package that is imported is `mt`, since the distribution of that name is somebody else's."""

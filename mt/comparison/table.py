@@ -49,8 +49,8 @@ class Comparison:
         columns = [Column("run", named), Column("decoding", [str(row.run.results.search) for row in rows])]
         for heading, higher in self.directions.items():
             scores = [row.scores[heading] for row in rows]
-            cells = [f"{s.score:.1f} ± {s.ci:.1f}{' *' if s.significant else ''}" for s in scores]
-            columns.append(Column(heading, cells, [s.score for s in scores], higher))
+            cells = [f"{score.score:.1f} ± {score.ci:.1f}{' *' if score.significant else ''}" for score in scores]
+            columns.append(Column(heading, cells, [score.score for score in scores], higher))
         # Results of earlier versions lack some numbers: a column is shown where any run has one.
         for key, shown in COLUMNS.items():
             values = [_scaled(row, key) for row in rows]

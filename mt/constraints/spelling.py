@@ -197,7 +197,7 @@ class Prefix:
         return self._options[state]
 
     def holds(self, state: int) -> bool:
-        """Returns whether the next token writes more of it than a blank."""
+        """Returns whether the next token writes a part of the prefix that is more than a blank."""
         return state < len(self.tokens) or bool(self._rest[state - len(self.tokens) :].strip())
 
     def forbidden(self, state: int) -> np.ndarray:

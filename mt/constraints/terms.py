@@ -45,14 +45,14 @@ class Terms:
         self.spelling = spelling
         self.terms: list[SourceTerm] = []
         self.owners = NO_TOKENS
-        """[S] int64: the number of the term to which each position of the source belongs, else NO_TERM; of those
-        positions of which that is certain."""
+        """[S] int64: the number of the term to which each position of the source belongs, else NO_TERM. Only the
+        positions of which that is certain are there."""
         self.certain: list[int] = []
-        """[S]: how many tokens of the source had to come until it was."""
+        """[S]: how many tokens of the source had come when that became certain."""
 
     @property
     def fewest(self) -> int:
-        """The tokens that they need."""
+        """The fewest tokens that write all terms."""
         return sum(min(len(target.tokens) for target in term.targets) for term in self.terms)
 
     def written(self, target: Target, before: str) -> tuple[int, ...]:

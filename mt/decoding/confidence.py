@@ -193,7 +193,7 @@ class Unsure(NamedTuple):
         return self.leave_out and self.confidence.text(translation) < self.least
 
     def spans(self, translator: Translator, translation: Translation) -> list[Span]:
-        """Returns where the words begin and end that are marked; none where whole texts are left out. The symbol of a
+        """Returns where the marked words begin and end; nothing where whole texts are left out instead. The symbol of a
         placeholder is never marked."""
         found: list[Span] = []
         end = 0

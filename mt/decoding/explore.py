@@ -151,8 +151,8 @@ def explore(
 
     request: what is asked of the translation, with the tokens that it begins with (`Request.tokens`). places: where
     steps are forced to attend. top: how many of the most probable tokens of each step are in the replay; 0: there is no
-    replay. Raises UserError as there, for a token or position that does not exist, and for a model without attention to
-    force.
+    replay. Raises UserError as `n_best`, for a token or position that does not exist, and for a model without attention
+    to force.
     """
     # A blank source is not searched.
     (row,) = translator.encoded([source])

@@ -208,7 +208,7 @@ def _require_links(translator: Translator, extract: Extraction, *, shift: bool) 
 
 
 def _forced(loss: Loss, targets: Sequence[Sequence[int]], *, hard: bool) -> Iterator[Hypothesis]:
-    """Yields the targets of a batch as hypotheses, each with its own steps, not those of the padding."""
+    """Yields the targets of a batch as hypotheses, without the steps of padding."""
     # In float64: a sum over a long target would be rounded by more than its tokens are.
     scores = (-loss.token_losses.double().sum(1)).tolist()
     # Where hard steps stopped, [B, T], -1 for nowhere; alpha is one-hot or zero.

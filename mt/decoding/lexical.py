@@ -105,9 +105,9 @@ class ConstraintEncoder:
     def encoded(self, request: Request, text: str = "", *, timed: bool = False) -> TokenConstraints | None:
         """Returns a request as constraints on tokens; None where it asks for nothing.
 
-        text: the source, in which terms of the glossary are looked for. timed: whether it counts when each of its words
-        is known to belong to no term. Raises UserError for what is impossible: the vocabulary cannot write it, or it is
-        wanted and forbidden at once.
+        text: the source, in which terms of the glossary are looked for. timed: whether delays count when each of its
+        words is known to belong to a term or to none. Raises UserError for what is impossible: the vocabulary cannot
+        write it, or it is wanted and forbidden at once.
         """
         # Terms of the glossary that stand in this text.
         name, asked, glossary, tokens, stream = request
@@ -291,9 +291,9 @@ def parts_of(
 ) -> list[Part]:
     """Returns the parts of the decoding of some sources, in their order.
 
-    requests, texts: of all sources. indices: of those that are decoded. others: between what is asked of translations,
-    which comes first, and minimum Bayes risk, which ranks what was found. Raises UserError for what is impossible, for
-    what this search cannot do, and for words that are asked of a blank text.
+    requests, texts: of all sources. indices: of those that are decoded. others: further parts, which come behind the
+    constraints, and before minimum Bayes risk, which ranks what was found. Raises UserError for what is impossible,
+    for what this search cannot do, and for words that are asked of a blank text.
     """
     parts = list(others)
     if requests is not None and texts is not None:

@@ -91,13 +91,13 @@ def load(
     precision: Precision | None = None,
 ) -> Translator:
     """Returns the translator of a run folder, of one of its checkpoints' folders, or of an exported folder. That may be
-    a repository of the Hugging Face hub (hf://OWNER/NAME). Of several, in torch, the translator of their
-    ensemble, with the configuration of the first.
+    a repository of the Hugging Face hub (hf://OWNER/NAME). Several runs give the translator of their
+    ensemble, in torch, with the configuration of the first.
 
     checkpoint: best, last, average or ema where the run made one; a folder that was exported holds one. engine: onnx
     for a folder that was exported so. precision: of products, fp32, bf16, or int8, which is the fastest on CPUs and
-    rounds the steps of search alone; by default the run's own. Raises UserError where the folder is damaged, is none,
-    or is for the other engine.
+    rounds the steps of search alone; by default the run's own. Raises UserError where the folder is damaged, is no
+    run, or is for the other engine.
     """
     for name, value, usual in (
         ("checkpoint", checkpoint, "best"),

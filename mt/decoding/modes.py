@@ -51,8 +51,8 @@ def online_model(model: DecodableModel) -> Seq2Seq:
 
 
 def as_searched(model: DecodableModel, search: SearchConfig) -> DecodableModel:
-    """Returns a model as a policy has it: with a threshold, its energies of monotonic attention are lower by the logit
-    of that. Only the modules on the way to their bias are copied."""
+    """Returns a model as a search reads it. Where the search has a threshold, its logit is taken from the energies of
+    monotonic attention. Only the modules on the way to their bias are copied."""
     threshold = getattr(search, "threshold", None)
     if threshold is None:
         return model

@@ -207,8 +207,8 @@ class OnnxNetwork(Network):
 def load_graphs(
     runs: Sequence[Path], checkpoint: str = "best", device: str = "auto", precision: Precision | None = None
 ) -> Translator:
-    """Returns the translator of an exported folder. Raises UserError where it is damaged, or holds no such export, and
-    where an option of `load` is not for ONNX Runtime."""
+    """Returns the translator of an exported folder. Raises UserError where it is damaged, or was not exported for
+    ONNX Runtime, and where an option of `load` is not for that."""
     # What chooses among runs, devices and types has no meaning for a folder of graphs.
     if device not in ("auto", "cpu"):
         raise UserError(f"device={device} is not for engine=onnx, which computes on the CPU: leave it out")

@@ -47,8 +47,8 @@ class Request(NamedTuple):
 
 
 class Asked(TypedDict, total=False):
-    """The keywords by which callers ask something of translations. Of a single text each is what it says; of several
-    texts it is a list with an entry for each, in which None asks for nothing."""
+    """The keywords by which callers ask something of translations. For a single text, each is a value. For several
+    texts it is a list with an entry for each, and None asks for nothing."""
 
     constraints: Sequence[Any] | None
     """Phrases that must appear, each a str or {"any_of": [...]} of several forms, in a beam or greedily."""
@@ -76,7 +76,7 @@ def requests_of(
 ) -> list[Request] | None:
     """Returns what is asked of the translations of some texts, see `Asked`; None where nothing is.
 
-    names: what to call the texts. alone: whether there is a single text. Raises UserError for what is no such thing.
+    names: what to call the texts. alone: whether there is a single text. Raises UserError for values of another form.
     """
     # A single text has its own value of each keyword, and several texts a list of values.
     given = {"constraints": constraints, "avoid": avoid, "prefix": prefix}

@@ -91,7 +91,7 @@ class Timing(NamedTuple):
     updates: tuple[str, ...] | None = None
     """The text that was shown after each part of the source; None unless it was drafted anew."""
     updated: tuple[int, ...] = ()
-    """The source words, or milliseconds, that had been read with each of these."""
+    """The source words, or milliseconds, that had been read when each of the `updates` was shown."""
 
 
 class Drawing(NamedTuple):

@@ -113,8 +113,8 @@ class Translator:
         progress: bool = False,
         **asked: Unpack[Asked],
     ) -> Any:
-        """Returns of each text a list of the `n` best translations, best first; fewer where the search finds no more.
-        The rest as in `translate`.
+        """Returns a list of the `n` best translations for each text, best first, or fewer where the search finds no
+        more. Everything else is as in `translate`.
 
         n: None: as many as `search` reports. A search by samples draws at least n of them, and any other search is
         replaced by a beam of at least n hypotheses. Raises UserError where `search` is given and writes
@@ -183,8 +183,8 @@ class Translator:
         symmetrise_with: "Translator | None" = None,
         symmetrise: Symmetrisation = "grow-diag",
     ) -> Any:
-        """Returns the translation that is given of a source, or each of a list, with its alignment: the attention while
-        the model is given it (forced alignment), and its log-probabilities.
+        """Returns a given translation of a source, or each of a list, with its alignment and log-probabilities. The
+        model reads the translation, and its attention meanwhile is the alignment (forced alignment).
 
         hard: whether the attention chooses one position; by default as the run decodes. extract: how links are made,
         see `Extraction`. shift: whether links are of the step that has read a token; see docs/alignments.md.

@@ -190,7 +190,7 @@ def origin(run: Path, name: str) -> dict[str, Any]:
 
 def samples(split: Split, translations: Sequence[Translation]) -> str:
     """Returns a Markdown table of translations beside their sources and references."""
-    examples = zip(split.column("source"), split.column("target"), (t.text for t in translations), strict=False)
+    examples = zip(split.column("source"), split.column("target"), (each.text for each in translations), strict=False)
     lines = ["| source | reference | translation |", "|---|---|---|"]
     lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in example) + " |" for example in examples]
     return "\n".join(lines)

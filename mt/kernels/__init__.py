@@ -1,1 +1,1 @@
-"""How layers are computed on this machine, in this precision, for so many rows: see README.md."""
+"""How layers are computed, by machine, precision and number of rows: see README.md."""

@@ -1,4 +1,4 @@
-"""Tests of texts by which metrics warn that they do not suit them."""
+"""Tests by which metrics notice that they do not suit the texts."""
 
 import re
 import unicodedata

@@ -52,8 +52,8 @@ _CODE = re.compile(r"([a-z]+)[0-9]*")
 
 
 def language(name: str | None) -> str:
-    """Returns the code of a language; of a language with several names that of ISO 639-1: `zh` for `ZH-cn`, `cmn`,
-    `zho_Hant`, `Chinese`, `test.zh`, `test.zh.gz`, `zh2` and `ref.zh.2`. "" if the name has no language in it."""
+    """Returns the code of a language, the one of ISO 639-1 if there are several: `zh` for `ZH-cn`, `cmn`, `zho_Hant`,
+    `Chinese`, `test.zh`, `test.zh.gz`, `zh2` and `ref.zh.2`. "" if the name has no language in it."""
     plain = (name or "").lower()
     # Endings may follow one another, as in ref.zh.2.gz.
     while ending := _ENDING.search(plain):

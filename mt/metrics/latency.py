@@ -232,10 +232,9 @@ def score_latency(
         return Score(fmean(values), f"{count}|length:{length}|average:sentence|version:{version}")
 
     # SimulEval's measures, from delays, length of the source, and length of the reference with its newline.
-    timings = [
-        (i.delays, i.source_length, length(i.reference) if reference_length and i.reference is not None else None)
-        for i in written
-    ]
+    references = [each.reference for each in written]
+    lengths = [length(text) if reference_length and text is not None else None for text in references]
+    timings = [(each.delays, each.source_length, size) for each, size in zip(written, lengths, strict=True)]
     kind, longer = ("reference", "longer") if reference_length else ("hypothesis", "hypothesis")
     scores = {
         "ap": mean(kind, starmap(average_proportion, timings)),
@@ -244,12 +243,12 @@ def score_latency(
         "dal": mean("hypothesis", (differentiable_average_lagging(*timing[:2]) for timing in timings)),
     }
     # OmniSTEval's measures. It strips white space from references before it counts them.
-    stripped = [None if i.reference is None else length(i.reference.strip()) for i in written]
+    stripped = [None if text is None else length(text.strip()) for text in references]
     lags = [yet_another_average_lagging(*timing[:2], size) for timing, size in zip(timings, stripped, strict=True)]
-    early = [(lag, i.source_length) for lag, i in zip(lags, written, strict=True) if lag is not None]
+    early = [(lag, each.source_length) for lag, each in zip(lags, written, strict=True) if lag is not None]
     if early:
         scores["yaal"] = mean("longer", (lag for lag, _ in early), _OMNISTEVAL)
-    words = [delay < i.source_length for i in written for delay in i.delays]
+    words = [delay < each.source_length for each in written for delay in each.delays]
     taken_back = sum(instance.erased for instance in instances)
     scores["erasure"] = Score(taken_back / len(words), f"{count}|erased:{taken_back}|average:corpus")
     corpus = f"{count}|average:corpus|version:{_OMNISTEVAL}"

@@ -214,7 +214,8 @@ def timing(sentences: Sequence[Timed], unit: str, *, lowercase: bool = False) ->
 
 
 def _stops_inside(sentence: Timed, pairs: Sequence[tuple[int, int]]) -> Iterator[bool]:
-    """Yields for each stop whether it lies within the unit that it was for. pairs: as of `equal_units`."""
+    """Yields for each stop whether it lies within the unit that it was for. pairs: the result of
+    `equal_units`."""
     if sentence.stops is None:
         return
     for i, j in pairs:

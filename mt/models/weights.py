@@ -59,7 +59,7 @@ def read(path: Path, remedy: str) -> dict[str, Tensor]:
 
 
 def load(path: Path, remedy: str) -> dict[str, Tensor]:
-    """Returns the tensors of a file, as they are in it. Raises UserError where it is no such file."""
+    """Returns the tensors of a file, as they are in it. Raises UserError where it is no safetensors file."""
     with _readable(path, remedy):
         return load_file(path)
 
@@ -77,7 +77,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def shapes(path: Path, remedy: str) -> dict[str, list[int]]:
-    """Returns the shapes of all tensors of a file without reading them. Raises UserError where it is no such file."""
+    """Returns the shapes of all tensors of a file without reading them. Raises UserError as `load`."""
     with _readable(path, remedy), safe_open(path, framework="pt") as tensors:
         return {name: tensors.get_slice(name).get_shape() for name in tensors.keys()}  # noqa: SIM118 - no mapping
 

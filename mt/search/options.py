@@ -93,7 +93,7 @@ class SearchOptions(Options):
         return ratio, EXTRA if self.max_extra is None else self.max_extra
 
     def at_most(self, length: int) -> Self:
-        """Returns these options with hypotheses of at most so many tokens, if they are not shorter."""
+        """Returns these options, under which no hypothesis has more than `length` tokens."""
         changes: dict[str, float | int] = {"max_length": min(self.max_length or length, length)}
         if self.max_ratio is not None or self.max_length is None:
             changes["max_ratio"], changes["max_extra"] = self._line

@@ -26,7 +26,7 @@ from mt.step import EOS
 
 
 class Draft(NamedTuple):
-    """A hypothesis of all that has come of a source: T tokens, and S source positions without that of EOS."""
+    """A hypothesis for what has come of a source: T tokens, and S source positions, EOS not counted."""
 
     tokens: Sequence[int]
     """EOS included, if it ends."""

@@ -17,7 +17,7 @@ READ = -1
 """In place of a token, and of the row of a hypothesis: the next token cannot be predicted before more of the source is
 read. The hypothesis ends here, as with EOS. A later search goes on with it after more was read."""
 FEW = 32
-"""Up to so many largest numbers of a row are found one after another, which is faster than to partition it."""
+"""Up to this many of the largest numbers of a row are found one after another, faster than by a partition."""
 
 
 class Scores:

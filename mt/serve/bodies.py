@@ -81,8 +81,10 @@ async def body_bytes(request: Request, limits: Limits) -> bytes:
 
 
 async def form_fields(request: Request, kind: str, limits: Limits) -> dict[str, Any]:
-    """Reads the fields of a form, those of the address first; of fields of one name the first. kind: the value of
-    Content-Type. Raises RequestError where it is no form, or has too many fields."""
+    """Reads the fields of a form. Those in the address come first, and of several with one name the first counts.
+
+    kind: the value of Content-Type. Raises RequestError where the body is no form, or has too many fields.
+    """
     body = await body_bytes(request, limits)
     fields: Sequence[tuple[str, Any]]
     try:

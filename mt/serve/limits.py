@@ -11,7 +11,7 @@ from mt.errors import UserError
 
 
 class Limits(Options):
-    """What one client may ask for, and how much of it waits: every bound of the server stands here."""
+    """What one client may ask for, and how much may wait: every bound of the server stands here."""
 
     # The bytes of requests, and what they are parsed into.
     body: int = Field(1 << 20, ge=1 << 10, le=1 << 30)

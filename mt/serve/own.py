@@ -59,7 +59,7 @@ class TranslateBody(SourceBody, Trial):
     format: Literal["text", "html"] = "text"
     """html: the text is a document, whose tags stand where links say."""
     placeholders: tuple[str, ...] = Field((), max_length=len(SYNTAXES))
-    """Of a document, the syntaxes of those that are kept whole; else those of the run."""
+    """The syntaxes of placeholders that are kept whole in a document; none: those of the run."""
     top: int = Field(0, ge=0)
     """How many of the most probable tokens of each step are returned."""
 

@@ -255,8 +255,8 @@ class ServedRun:
         wishes: Wishes = NO_WISHES,
         placeholders: tuple[str, ...] = (),
     ) -> list[str]:
-        """Returns the translations of documents, whose tags stand where links say. placeholders: the syntaxes of those
-        that are kept whole; none: those of the run."""
+        """Returns the translations of documents, whose tags stand where links say. placeholders: see
+        `Documenting`."""
         items = [(self.require_text(text), wishes) for text in texts]
         translated: list[str] = await self.worker.do(Documenting(self, search, format, placeholders), *items)
         return translated
@@ -333,7 +333,7 @@ class Runs:
                 await run.translate(["a"], run.search())
 
     def close(self, seconds: float) -> None:
-        """Ends the threads when they have done what is waited for, and waits for that so many seconds."""
+        """Ends each thread once it has done what somebody waits for. Waits for all of them, at most so many seconds."""
         # All are told first, and end side by side within the same time.
         until = time.monotonic() + seconds
         for run in self.all:

@@ -22,7 +22,7 @@ from mt.common.stop import asking
 from mt.serve.limits import Limits, RequestError, full
 
 AGAIN = object()
-"""The result of an item of which a part is done: the rest is done behind what has come in the meantime."""
+"""The result of an item of which only a part is done: it goes to the end of the queue."""
 
 
 class Work(Protocol):
@@ -53,7 +53,7 @@ class _Job:
         return not self.result.done() and time.monotonic() < self.deadline
 
     def finish(self, result: Any) -> None:
-        """Hands a result or an error from the thread of the run to who waits for it."""
+        """Hands a result or an error from the thread of the run to whoever waits for it."""
         with contextlib.suppress(InvalidStateError):  # nobody does
             if isinstance(result, Exception):
                 self.result.set_exception(result)
@@ -113,7 +113,7 @@ class Worker:
                 job.result.cancel()
 
     def stop(self) -> None:
-        """Ends the thread when it has done what is waited for."""
+        """Ends the thread once it has done what somebody waits for."""
         with self._changed:
             self._stopping = True
             self._changed.notify()

@@ -65,7 +65,7 @@ class ReadSource(NamedTuple):
     length: int
     """The number of positions by the count of the field. An encoder may leave fewer, which have the `labels`."""
     part: int = 1
-    """The length of such a part in delays: 1 for a word, else milliseconds."""
+    """The length of a part in delays: 1 for a word, else milliseconds."""
     backdrop: Callable[[], Backdrop | None] | None = None
     """Makes the picture on which attention is drawn; None for a table."""
 
@@ -95,7 +95,7 @@ class Arriving(ABC):
 
 
 class Column:
-    """The rows of a column of lists, by their numbers: views of its memory, which may be that of a file."""
+    """Gives rows of a column of lists by their numbers, as views of its memory, which may be a file's."""
 
     def __init__(self, column: pa.ChunkedArray, shape: tuple[int, ...] = ()) -> None:
         """shape: of one position."""

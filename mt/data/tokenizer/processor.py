@@ -201,8 +201,8 @@ class Tokenizer:
         return [*([self._processor.piece_to_id(bare)] if bare else []), *ids[1:]]
 
     def begins_word(self, token: int, before: int | None) -> bool:
-        """Returns whether a token begins a word (what stands between blanks) of the decoded text. before: the one
-        before it."""
+        """Returns whether a token begins a word (what stands between blanks) of the decoded text. before: the
+        token before it."""
         piece = self._processor.id_to_piece(token)
         if self.of_words:
             return not piece.startswith(SPACE + JOINER)
@@ -296,7 +296,7 @@ class Tokenizer:
     def further_unit_ids(
         self, ids: Sequence[int], unit: LinkUnit, replaced: Mapping[int, str]
     ) -> dict[int, tuple[int, ...]]:
-        """Returns the other units of each replaced id that stands for several: all but that of `decoded_unit_ids`."""
+        """Returns, for each replaced id that stands for several units, all but the one of `decoded_unit_ids`."""
         covered = self._covered(ids, unit, replaced) if replaced else []
         further = {place: tuple(sorted({*covered[place]} - {main_unit(covered[place])})) for place in replaced}
         return {place: numbers for place, numbers in further.items() if numbers}

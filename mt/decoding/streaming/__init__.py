@@ -14,8 +14,9 @@ __all__ = ["Session", "finish", "open_session", "outcomes", "read", "simulated",
 
 
 def streaming_search(search: SearchConfig, model: DecodableModel) -> SearchConfig:
-    """Returns a search by which a model translates while a source arrives: this one if it does, else one with the
-    options that both have. A hard attention decides itself; a soft one is looked at; without attention drafts agree."""
+    """Returns a search by which a model translates while a source arrives: this one if it can, else one with the
+    options that both have. A hard attention decides itself when to write, and a soft one is looked at; without
+    attention, drafts have to agree."""
     if search.timed:
         return search
     single_model = model.as_online_model

@@ -93,7 +93,7 @@ class RedraftedSession(Session):
 
     def _grow(self, row: Row) -> bool:
         """Adds the next positions of the source, and returns whether it is time for a draft. It is not where nothing
-        has come since the last one, as drafts agree with themselves. At the end that one is written as it is."""
+        has come since the last draft, which would only agree with itself. At the end that draft is written as it is."""
         if len(row):
             self._rows.append(row)
         if self.finished:
@@ -114,7 +114,7 @@ class RedraftedSession(Session):
         return row
 
     def _forget(self) -> None:
-        """Takes back the draft of a tail that went before a word was read: an empty source has an empty translation."""
+        """Takes back the draft of a tail that was removed before any word was read: the source is empty again."""
         self._drafted = 0, ""
         self.translation = None
         self.draft = []

@@ -54,8 +54,8 @@ class Frontend(nn.Module, ABC):
         raise NotImplementedError(f"{type(self).__name__} needs the whole source")
 
     def needed(self, vectors: Int[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:
-        """Returns the number of source positions after which so many vectors, 1 or more, are known, unless the source
-        ends before. It rises by one or more for each vector. Defined where `incremental`."""
+        """Returns how many source positions must have come until this many vectors, 1 or more, are known, unless the
+        source ends before. It rises by one or more for each vector. Defined where `incremental`."""
         return vectors
 
     def fit(self, batches: Iterable[tuple[Tensor, Tensor]]) -> None:

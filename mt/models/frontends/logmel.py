@@ -165,7 +165,7 @@ class LogMel(Frontend):
         return -(-lengths // self.stride)
 
     def needed(self, vectors: Int[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:
-        """Returns the positions that these vectors need: up to `LAG` from the first frame of the last."""
+        """Returns the positions that this many vectors need: `LAG` from the first frame of the last vector on."""
         return self.stride * (vectors - 1) + LAG
 
     def _features(self, source: Tensor, mask: Tensor, *, perturbed: bool = False) -> tuple[Tensor, Tensor]:
