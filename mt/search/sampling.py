@@ -117,7 +117,6 @@ def sample(
             log_probs[index] += log_prob
             if token == EOS or len(history) == limits[index // count]:
                 ends[index] = End(log_probs[index], log_probs[index], len(history), row, token)
-            # A sample after which nothing is allowed is given up.
             elif log_prob > -math.inf:
                 going.append((token, row, index))
         tokens, parents, active = ([entry[column] for entry in going] for column in range(3))
