@@ -154,6 +154,7 @@ def within_memory() -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError) as error:
+        # torch has no error of its own for that on a CPU: the message tells.
         if not isinstance(error, MemoryError) and not _NO_MEMORY.search(str(error)):
             raise
         size = re.search(r"allocate (\d+) bytes", str(error))

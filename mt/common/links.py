@@ -184,6 +184,7 @@ def symmetrised(forward: Set[Link], reverse: Set[Link], method: Symmetrisation) 
     if method == "union":
         return union
     _grow(links, union, either=method == "grow-diag-final-and")
+    # At last come links between words that have none yet, those of the forward alignment first.
     if method != "grow-diag":
         for alignment in (forward, reverse):
             for link in sorted(alignment):

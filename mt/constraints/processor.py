@@ -122,12 +122,14 @@ class ConstraintProcessor(Processor):
 
         Raises UserError where more is asked than has room.
         """
+        # What the limit of length leaves no room for is refused before anything is searched.
         for asked, limit in zip(sentences, limits, strict=True):
             if asked is not None and not asked.waits and asked.fewest > limit:
                 raise UserError(
                     f"{asked.name} asks for {asked.fewest} tokens or more, and at most {limit} are written: ask for "
                     "less, or raise the limit (search.max_length)"
                 )
+        # A sentence without constraints runs with automata that allow everything.
         spelling = next(asked.spelling for asked in sentences if asked is not None)
         self._states = [State.first(asked or TokenConstraints("", spelling)) for asked in sentences]
         """[N]: of each hypothesis."""

@@ -133,6 +133,7 @@ class TargetWords:
         word, self._word = self._word, []
         if self._unit == "char":
             return []
+        # Replaced texts have places in the whole hypothesis, and here they count from the word's first token.
         begin = self._count - len(word)
         inside = {place - begin: text for place, text in self._replaced.items() if begin <= place < self._count}
         return self._tokenizer.decode(word, inside).split()

@@ -119,6 +119,7 @@ def read_map(path: Path, translator: Translator) -> PhoneMap:
         if composed(phone) in phone_map:
             raise UserError(f"{path}, line {number} maps {shown(phone)} again: give each phone one line")
         phone_map[composed(phone)] = tuple(of_voice)
+    # A phone without phones of the voice is left out on purpose, but one without a line is forgotten.
     if missing := [phone for phone in model_phones(target) if phone not in phone_map]:
         raise UserError(
             f"{path} has no line for {shown(', '.join(missing), 200)}, which the model writes: add what the voice "

@@ -267,7 +267,9 @@ def _gradient(
 
     wanted: [N, 1] tokens. generated: [N, 1], the softmax's fraction of each target's probability; None: 1.
     weights: [N] of the tokens; None: 1. divergence_grad: [N, V], see `_add_divergences`."""
+    # The gradient of a cross entropy is the softmax less the smoothed one-hot vector of the target.
     grad = log_probs.exp_()
+    # In a mixture, the target counts by the softmax's fraction of its probability.
     if generated is not None:
         learnt = (1 - smoothing) * generated
         grad *= learnt + smoothing

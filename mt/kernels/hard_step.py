@@ -220,6 +220,7 @@ def _steps(values, source, energy, chunk_energy, rule, steps, context, weights, 
         position = 0
         for step in range(steps):
             query = row * steps + step
+            # Each step goes on from where the step before left the pointer.
             stop, last_stop, position, first, _ = _look_right(row, query, last_stop, position, source, rule, energy)
             if stop >= 0:
                 width = stop - first + 1

@@ -241,6 +241,7 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
             if len(state) == 2:
                 return lstm_step(vectors, state, weights)
             (hidden,) = state
+            # Both products of a GRU are kept apart, since the reset gate scales the recurrent one.
             of_hidden = few_rows(hidden, w_hidden, b_hidden)
             return gru_state(few_rows(vectors, w_input, b_input), of_hidden, hidden)
         if len(state) == 2:

@@ -144,6 +144,7 @@ class Instance(BaseModel, frozen=True, strict=True):
     def line(self) -> str:
         """Returns the line as SimulEval writes it if computing takes no time: `elapsed` is 0 for text, and the delays
         for speech."""
+        # The keys are SimulEval's, in its order.
         plain = {
             "index": self.index,
             "prediction": self.prediction,

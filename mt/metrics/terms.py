@@ -109,6 +109,7 @@ def _inside(text: str, terms: Sequence[Forms]) -> int:
     count = 0
     for forms in terms:
         written = [" ".join(form).lower() for form in forms]
+        # Anywhere in the characters, since a compound may hold a term within a word.
         places = (i for form in written for i in range(len(text)) if text.startswith(form, i) and i not in taken)
         place = next(places, None)
         if place is not None:

@@ -45,6 +45,7 @@ def to_storage_dtype(tensors: Mapping[str, Tensor], form: Form, parameters: Cont
 
 def read(path: Path, remedy: str) -> dict[str, Tensor]:
     """Returns the tensors of a file of any form, in float32. remedy: named in the error where the file is damaged."""
+    # A scale is read with its matrix, and is no tensor of the model.
     tensors = load(path, remedy)
     stored = {}
     for name, tensor in tensors.items():

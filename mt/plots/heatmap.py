@@ -201,6 +201,7 @@ def _label_tokens(axes: Axes, source: Sequence[str], target: Sequence[str], widt
     """Writes as many tokens along the top and the left side as have room. Lines between cells are drawn if all tokens
     are labelled."""
     axes.xaxis.tick_top()
+    # Only every n-th token is labelled where labels would overlap.
     columns = range(0, len(source), max(1, math.ceil(len(source) * _LABEL_HEIGHT / width)))
     rows = range(0, len(target), math.ceil(len(target) * _LABEL_HEIGHT / height))
     x_labels = [shortened(source[i], LABEL_CHARACTERS) for i in columns]

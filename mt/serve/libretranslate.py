@@ -118,6 +118,7 @@ def run_for(runs: Runs, source: str, target: str) -> ServedRun:
         raise RequestError(
             400, f"{shown(source)} into {shown(target)} is not translated here: choose {pairs or 'nothing'}"
         )
+    # `auto` is enough where all of them read one language.
     if source == AUTO and len({run.source for run in fitting}) > 1:
         codes = ", ".join(sorted({str(run.source) for run in fitting}))
         raise RequestError(400, f"the language of a text is not detected here: give source, one of {codes}")

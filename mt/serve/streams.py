@@ -162,6 +162,7 @@ class Stream:
         """Ends the source, and begins another."""
         session = self._session
         answer = await self.read("", ends=True)
+        # A further message belongs to the next source, whose session is ready then.
         await self.begin()
         return answer | {"done": True} | ({"cut": True} if session.cut else {})
 
@@ -258,6 +259,7 @@ async def _received(socket: WebSocket, seconds: float) -> str | bytes:
 def _part(message: str | bytes, run: ServedRun, limits: Limits) -> tuple[str | np.ndarray, str, bool]:
     """Returns the new part of a source, its tail, and whether the source ends. Raises RequestError where the run reads
     another kind of source."""
+    # Bytes are samples, and texts are JSON.
     field = run.translator.field
     if isinstance(message, bytes):
         if not isinstance(field, AudioField):

@@ -7,7 +7,6 @@ import functools
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -316,10 +315,10 @@ def _table(earlier: Earlier, model: Seq2Seq, taken: set[str]) -> str:
         counts["taken" if name in taken else "new"][_module(name)] += tensor.numel()
     for name, tensor in earlier_tensors.items():
         counts["left out"][_module(name)] += tensor.numel() * (name not in taken)
-    modules = [module for module in dict.fromkeys(chain(*counts.values())) if any(c[module] for c in counts.values())]
+    modules = sum(counts.values(), Counter[str]())  # a sum leaves out what is 0 in all columns
     heading = f"starts from {earlier.name} (update {earlier.update} on {earlier.config.dataset.name})"
     lines = [heading, f"  {'numbers of':<22}" + "".join(f"{column:>14}" for column in counts)]
-    lines += [f"  {module:<22}" + "".join(f"{c[module]:>14,}" for c in counts.values()) for module in modules]
+    lines += [f"  {module:<22}" + "".join(f"{column[module]:>14,}" for column in counts.values()) for module in modules]
     return "\n".join(lines)
 
 

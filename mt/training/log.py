@@ -190,6 +190,7 @@ def scores_shown(name: str, scores: Mapping[str, float], note: str) -> str:
     both = [key.removesuffix("_soft") for key in scores if key.endswith("_soft")]
     if not both:
         return f"{name}: {'  '.join(f'{key} {_shown(key, value)}' for key, value in scores.items())}{note}"
+    # A column for each score, and a row for each mode.
     widths = [max(len(key), 7) + 2 for key in both]
     label = max(len(name) + 1, 8)
     table = {f"{name}:": both}

@@ -298,6 +298,7 @@ class StreamStepper:
         rows = [row for row, stays in enumerate(goes_on) if stays]
         if len(rows) == count:
             return rows
+        # Queries are stored first, since the batch has no such rows afterwards.
         for row, stream in enumerate(self._streams):
             if not goes_on[row]:
                 stream.wait_with(select_some(self._query, [row], count, self._device))

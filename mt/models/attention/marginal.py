@@ -68,6 +68,7 @@ class Marginal(Attention):
         super().__init__()
         self.monotonic_alignment = config.monotonic
         self.offsets = range(0 if config.monotonic else -config.window, config.window + 1)
+        # Order 0 scores positions by an energy, order 1 offsets by two linear layers.
         self.energy: Any = None
         if config.order == 0:
             energy = build_energy(config.energy, query_size, value_size, normalized=config.scaled)
