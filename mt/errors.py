@@ -46,7 +46,7 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """Returns several lines as `visible` does each."""
+    """Returns lines, each as `visible` writes it."""
     return "\n".join(map(visible, text.split("\n")))
 
 

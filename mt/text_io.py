@@ -63,8 +63,7 @@ def comparable(text: str, *, lowercase: bool = False, newlines: bool = False) ->
 
 
 def is_blank(text: str) -> bool:
-    r"""Returns whether a text shows nothing, but blanks and characters without a width: nothing can be compared with
-    it.
+    r"""Returns whether a text shows nothing: it has only blanks and characters without a width, and cannot be compared.
 
     >>> is_blank(" \u3000\u200b"), is_blank(" \u200b.")
     (True, False)

@@ -81,7 +81,7 @@ class DecodedBatch(NamedTuple):
     indices: np.ndarray
     """The numbers of the sources of the batch among all."""
     rows: Sequence[np.ndarray]
-    """These sources."""
+    """The rows of these sources."""
     hypotheses: Sequence[Sequence[Hypothesis]]
     """The hypotheses of each source, best first."""
 

@@ -34,7 +34,7 @@ def export(
     """Writes a new folder, which `load` and the scripts take as they take a run.
 
     licence: a text that the weights are given to others under; by default that of this project. Raises UserError where
-    the folder holds anything, where the run is none, and where it cannot be exported so.
+    the folder holds anything, where `run` is no run, and where it cannot be exported so.
     """
     for option, value, known in (("format", format, FORMATS), ("dtype", dtype, FORMS)):
         require_choice(option, str(value), known)

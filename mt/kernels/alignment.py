@@ -47,7 +47,7 @@ class CompiledAlignment(Function):
 
 
 def _row(x: Tensor) -> Tensor:
-    """Returns [S] for x [B, T, S], which the loops carry from one target step to the next."""
+    """Returns a row [S] for x [B, T, S], which the loops carry from one target step to the next."""
     # In float64, since the rounding of each step goes into all later ones.
     return torch.empty(x.shape[2], dtype=torch.float64)
 

@@ -54,7 +54,7 @@ class PlainEnergy(NamedTuple):
 
 
 Energies = tuple[PlainEnergy, PlainEnergy]
-"""The energies of stopping, which a row does at the first that is not negative, and the energies of the softmax."""
+"""The energies of stopping, at the first of which that is not negative a row stops, and those of the softmax."""
 # Plain tuples: making a named one would add a tenth to a step of one row.
 Source = tuple[Tensor, Tensor, Tensor | None, Tensor | None]
 """values: [B, S, V]. mask: [B, S], true on real positions, with padding on the right. complete: [B] bool, false where

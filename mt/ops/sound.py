@@ -232,8 +232,8 @@ class Moments(NamedTuple):
 
     @classmethod
     def worth(cls, frames: int, mean: Float[Tensor, " D"], std: Float[Tensor, " D"]) -> "Moments":
-        """Returns the moments of so many frames with this mean and standard deviation, as the start of a sound assumes
-        them."""
+        """Returns the moments that this many frames with this mean and standard deviation would have, as a sound
+        assumes them at its start."""
         mean, std = (x.to(compute_dtype(x.device))[None] for x in (mean, std))
         count = mean.new_full((1, 1), float(frames))
         return cls(count, count * mean, count * (mean.square() + std.square()))
@@ -273,7 +273,7 @@ def normalize(
 def normalize_running(
     features: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"], so_far: Moments
 ) -> tuple[Float[Tensor, "B S D"], Moments]:
-    """Returns `normalize` by the frames up to each one alone; and the moments to go on from with the next frames.
+    """Returns the features normalised by the frames up to each one alone, and the moments for the next frames.
 
     so_far: at first assumed (`Moments.worth` of several frames, as one frame by itself has no variance).
     """

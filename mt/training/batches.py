@@ -29,7 +29,7 @@ def derived_seed(*numbers: int) -> int:
 
 @contextlib.contextmanager
 def own_generators(*numbers: int) -> Iterator[None]:
-    """Goes around code with a seed of its own, derived from `numbers`: for the generators of torch (CPU and GPUs),
+    """Gives the code inside a seed of its own, derived from `numbers`, for the generators of torch (CPU and GPUs),
     NumPy and Python. Afterwards, also after an error, they have their earlier states."""
     seed = derived_seed(*numbers)
     numpy_state = np.random.get_state()
@@ -55,7 +55,7 @@ class PendingBatch(NamedTuple):
     indices: np.ndarray
     transforms: Sequence[Transform] = ()
     seed: tuple[int, ...] = ()
-    """Of what the transforms draw: the seed of the run, the epoch, and 0, which keeps the draws of 0.3.0."""
+    """The seed of the transforms: that of the run, the epoch, and 0, which keeps the draws of 0.3.0."""
 
     def examples(self) -> Examples:
         """Reads and transforms the pairs. The first example of a batch is a part of its seed, since each is in one

@@ -89,8 +89,8 @@ def _fill(table: Tensor, tokenizer: Tokenizer, path: Path) -> str:
 
 
 def _names(tokenizer: Tokenizer) -> Iterator[tuple[int, list[str]]]:
-    """Yields each ordinary piece with its names: the piece itself, and of a possible whole word the word, as it is and
-    in small letters."""
+    """Yields the id of each ordinary piece, and its names: the piece itself and, where it may be a whole word, the word
+    as it is and in small letters."""
     of_words = model_type(tokenizer) == "word"
     for token in range(EOS + 1, len(tokenizer)):
         [piece] = tokenizer.pieces([token])
@@ -105,7 +105,7 @@ def read_vectors(path: Path, words: Container[str], size: int) -> tuple[dict[str
 
     Returns the vectors, [size] float32 each, and the number of lines that are not UTF-8. A long file may have some, of
     words that were cut to a number of bytes. Raises UserError where the file cannot be read or has no vectors, or a
-    line is not a word and so many numbers.
+    line is not a word and `size` numbers.
     """
     vectors: dict[str, np.ndarray] = {}
     undecodable = 0

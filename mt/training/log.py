@@ -58,7 +58,7 @@ class Console:
 
     @contextlib.contextmanager
     def training(self, progress: Progress, total: int | None) -> Iterator[None]:
-        """Shows the progress of training meanwhile. total: the updates of the whole run, None where unknown."""
+        """Shows the progress of training in a context. total: the updates of the whole run, None where unknown."""
         self._total = total
         if not self.bars:  # `logged` prints lines
             yield

@@ -79,7 +79,7 @@ def require_work(config: Config, training: Split, processes: ProcessGroup) -> No
 
 
 def require_alike(config: Config, corpus: Corpus, processes: ProcessGroup) -> None:
-    """Raises UserError where processes that are to train together have not the same configuration, corpus or code."""
+    """Raises UserError where processes that train together do not have the same configuration, corpus and code."""
     if processes.size == 1:
         return
     facts = {"the code of mt": code_digest(), "the corpus": corpus.meta["fingerprint"]}

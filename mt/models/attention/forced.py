@@ -19,7 +19,8 @@ def forced_step(
     """Returns the step with these weights in place of the computed ones. A hard step stops at the last position that
     has a weight.
 
-    step: as the attention takes it. memory: none of its positions was dropped. before: the state before the step.
+    step: the one that the attention takes by itself. memory: none of its positions was dropped. before: the state
+    before the step.
     """
     # Stops and windows that agree with the weights, which are over the whole source.
     _, stops, first, looked_at = step.attended

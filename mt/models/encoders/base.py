@@ -1,4 +1,4 @@
-"""The verbs of an encoder (`Encoder`), and its result: values, keys and a mask of its positions, and a final state
+"""The verbs of an encoder (`Encoder`), and its result: values and a mask of its positions, and a final state
 (`Encoded`). `CausalEncoder` is the base of encoders from left to right."""
 
 from abc import ABC, abstractmethod
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from mt.models.frontends.base import Mask
 
 Vectors = Float[Tensor, "B S E"]
-"""Of the front-end, one for each position of a source."""
+"""The front-end's vectors, one for each position of a source."""
 EncoderState = tuple[Tensor, ...]
 """Batch-first tensors from which an incremental encoder goes on."""
 
