@@ -79,18 +79,18 @@ class Phrases:
             for phrase, form, count in self._ways(state)
             if self.forms[phrase][form].tokens[count] == token
         )
-        met = {phrase for phrase, form, count in begun if count == len(self.forms[phrase][form].tokens)}
+        met = {phrase for phrase, form, count in begun if not self._left(phrase, form, count)}
         fresh = tuple(sorted(phrase for phrase in met if missing[phrase]))
         for phrase in fresh:
             missing[phrase] -= 1
         # A further copy of a phrase begins after this one.
         again = [phrase for phrase in fresh if missing[phrase]]
-        begun = tuple(way for way in begun if way[0] not in again)
+        begun = tuple((phrase, form, count) for phrase, form, count in begun if phrase not in again)
         return PhraseState(begun, tuple(missing), fresh, self._spelling.inside[token])
 
     def _ways(self, state: PhraseState) -> list[tuple[int, int, int]]:
         """Returns the forms that the next token may begin or go on with, and how many tokens of each are there."""
-        begun = [way for way in state.begun if way[2] < len(self.forms[way[0]][way[1]].tokens)]
+        begun = [way for way in state.begun if self._left(*way)]
         return begun + [
             (phrase, number, 0)
             for phrase, forms in enumerate(self.forms)
@@ -98,9 +98,13 @@ class Phrases:
             if not (form.bare and state.inside)
         ]
 
+    def _left(self, phrase: int, form: int, count: int) -> int:
+        """Returns how many tokens of a form are left after the first `count`."""
+        return len(self.forms[phrase][form].tokens) - count
+
     def following(self, state: PhraseState) -> list[int]:
         """Returns the tokens that go on with a missing phrase, or begin one."""
-        ways = [way for way in self._ways(state) if state.missing[way[0]]]
+        ways = [(phrase, form, count) for phrase, form, count in self._ways(state) if state.missing[phrase]]
         return sorted({self.forms[phrase][form].tokens[count] for phrase, form, count in ways})
 
     def _count(self, state: PhraseState) -> tuple[int, int]:
@@ -109,7 +113,7 @@ class Phrases:
         # How many tokens each missing phrase saves by what is begun of it.
         gains = dict.fromkeys(missing, 0)
         for phrase, form, count in state.begun:
-            left = len(self.forms[phrase][form].tokens) - count
+            left = self._left(phrase, form, count)
             if phrase in gains and left:
                 gains[phrase] = max(gains[phrase], self.least[phrase] - left)
         # All begun forms end with the same last tokens, so that only one of the gains is sure to count.

@@ -93,7 +93,7 @@ class Windows(NamedTuple):
         end of a window."""
         ends = self.first + self.widths
         steps = np.arange(len(self.first))
-        reach = int(ends.max()) if len(ends) else 0
+        reach = int(ends.max(initial=0))
         rows = steps.repeat(self.widths)
         # The place of a weight in the flat array, moved to where its window lies in the source.
         columns = np.arange(len(self.weights)) + (ends - self.widths.cumsum())[rows]

@@ -83,12 +83,13 @@ class SearchOptions(Options):
         """The limit in words, such as `2 x source length + 10 tokens`."""
         if self.max_ratio is None and self.max_length is not None:
             return f"{self.max_length:,} tokens"
-        ratio, extra = self._line
-        line = f"{ratio:g} x source length + {extra:,} tokens"
-        return line if self.max_length is None else f"{line}, and {self.max_length:,}"
+        ratio, extra = self._ratio_and_extra
+        limit = f"{ratio:g} x source length + {extra:,} tokens"
+        return limit if self.max_length is None else f"{limit}, and {self.max_length:,}"
 
     @property
-    def _line(self) -> tuple[float, int]:
+    def _ratio_and_extra(self) -> tuple[float, int]:
+        """The limit that rises with the source: the options, or their defaults."""
         ratio = RATIO if self.max_ratio is None else self.max_ratio
         return ratio, EXTRA if self.max_extra is None else self.max_extra
 
@@ -96,14 +97,14 @@ class SearchOptions(Options):
         """Returns these options, under which no hypothesis has more than `length` tokens."""
         changes: dict[str, float | int] = {"max_length": min(self.max_length or length, length)}
         if self.max_ratio is not None or self.max_length is None:
-            changes["max_ratio"], changes["max_extra"] = self._line
+            changes["max_ratio"], changes["max_extra"] = self._ratio_and_extra
         return self.model_copy(update=changes)
 
     def longest(self, source_length: int) -> int:
         """Returns the most target tokens for a source of this length, in tokens; EOS counts in both."""
         if self.max_ratio is None and self.max_length is not None:
             return self.max_length
-        ratio, extra = self._line
+        ratio, extra = self._ratio_and_extra
         length = int(np.float32(source_length) * np.float32(ratio)) + extra
         # A hypothesis that must be longer than its source would allow may be.
         return min(max(length, self.min_length + 1), self.max_length or MAX_LENGTH)
