@@ -6,6 +6,7 @@ special tokens are here, too, since all code that takes a step needs them.
 
 from typing import Any, NamedTuple
 
+# The ids of the special tokens, which every vocabulary has in these places.
 PAD = 0
 UNK = 1
 BOS = 2

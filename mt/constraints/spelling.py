@@ -105,6 +105,7 @@ class Avoided:
 
     def allows_prefix(self, prefix: "Prefix") -> bool:
         """Returns whether some tokens write a prefix without any of the phrases."""
+        # Pairs of the states of both automata, each of which is looked at once.
         waiting = [(prefix.start, self.start)]
         for state, end in waiting:  # which grows
             options = prefix.options(state)

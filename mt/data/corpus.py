@@ -71,6 +71,7 @@ class _FileRecord(Options):
     sha256: Digest
 
 
+# No path in meta.json leads out of the folder.
 _SplitFile = Annotated[str, pydantic.Field(pattern=r"^(train|dev|test)/[A-Za-z0-9_][A-Za-z0-9_.-]*$", max_length=300)]
 """The path of a file within a corpus."""
 

@@ -28,6 +28,7 @@ _EMOJI = (
 _SYMBOL = rf"(?:{_FLAG}|[^{_BLANK}{_LETTER}]{_EMOJI})"
 """Any other character with its marks, or an emoji with all that is joined to it."""
 _RUN = regex.compile(rf"[{_LETTER}]++|{_SYMBOL}")
+# Hyphens, apostrophes, points and the like belong to a word only between its letters.
 _WORD = regex.compile(rf"[{_LETTER}]+(?:[-'’.,:][{_LETTER}]+)*|{_SYMBOL}")
 _UNSPACED = re.compile(rf"[{_CJK}]")
 _JOINED = regex.compile(rf"[{_LETTER}]")

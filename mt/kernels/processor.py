@@ -38,6 +38,7 @@ def processor() -> Processor:
 
 def first_processor(cpuinfo: str) -> Processor:
     """Returns the first processor. cpuinfo: the text of /proc/cpuinfo."""
+    # The processors of a machine are taken to be alike.
     lines = cpuinfo.partition("\n\n")[0].splitlines()
     fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     return Processor(fields.get("vendor_id", ""), frozenset(fields.get("flags", "").split()))

@@ -17,7 +17,9 @@ BETA = 1.2
 SIGMA = 6.0
 """The standard deviation of the Gaussian over differences of length in CIDEr-D."""
 
+# Contractions are cut in two: do n't, it 's, can not, gon na.
 _CONTRACTED = re.compile(r"(?<=[a-z])(?=n't\b)|(?<=\w)(?='(?:s|re|ve|ll|d|m)\b)|(?<=\bcan)(?=not\b)|(?<=\bgon)(?=na\b)")
+# In this order: ends of contractions, abbreviations, numbers, words, brackets, dashes, any other character.
 _TOKEN = re.compile(
     r"n't\b|'(?:s|re|ve|ll|d|m)\b"
     r"|(?:[a-z]\.){2,}|\b(?:mr|mrs|ms|dr|st|jr|sr|vs|etc)\."

@@ -83,6 +83,7 @@ class ImageField(ArrayField):
         self._positions = (config.size // PATCH) ** 2
 
     def lengths(self, column: pa.ChunkedArray) -> np.ndarray:
+        # Every picture is stretched to the same square.
         return np.full(len(column), self._positions)
 
     def length(self, row: Row) -> int:

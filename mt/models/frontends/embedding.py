@@ -62,6 +62,7 @@ class Embedding(nn.Module):
         self.vocab_size = vocab_size
         self.output_size = config.embedding_dim
         self.table = nn.Embedding(vocab_size, config.embedding_dim, padding_idx=PAD)
+        # Dropout1d takes positions for channels, so that it zeroes whole vectors.
         self.dropout = nn.Sequential(nn.Dropout1d(config.word_dropout), nn.Dropout(config.dropout))
         nn.init.normal_(self.table.weight, std=config.embedding_dim**-0.5)
         nn.init.zeros_(self.table.weight[PAD])  # which never gets a gradient, and no result depends on
