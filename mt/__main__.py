@@ -49,7 +49,7 @@ def call(verb: str, arguments: Sequence[str] | None = None) -> None:
     try:
         resolve_name(VERBS[verb][0])(sys.argv[1:] if arguments is None else list(arguments))
     except ModuleNotFoundError as error:
-        # A module of this project that is missing is a fault, and no extra that the user left out.
+        # A missing module of this project is a fault of ours, not an extra that the user left out.
         if error.name is None or error.name.partition(".")[0] in ("mt", "data_prep"):
             raise
         from mt.common.about import install

@@ -30,7 +30,7 @@ class Batch(NamedTuple):
 
     def to(self, device: torch.device | str) -> Self:
         """Returns the batch on a device."""
-        # Only from pinned memory does the copy run beside the computation; else this waits.
+        # Only a copy from pinned memory runs beside the computation; any other is waited for.
         return self._each(lambda tensor: tensor.to(device, non_blocking=True))
 
     def pinned(self) -> Self:

@@ -96,7 +96,7 @@ def reset_peak_memory(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
     with contextlib.suppress(OSError):
-        # Linux takes 5 for the peak of resident memory.
+        # On Linux, 5 resets the peak of resident memory.
         Path("/proc/self/clear_refs").write_text("5")
 
 

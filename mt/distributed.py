@@ -75,7 +75,7 @@ class ProcessGroup:
 
     def merged(self, results: Sequence[T]) -> list[T]:
         """Puts the results of all shares into the order of the items. results: of the share of this process."""
-        # Round i has the i-th result of every process; some lack one in the last round.
+        # Round i has the i-th result of every process, of which some have none in the last round.
         rounds = itertools.zip_longest(*self.all_gather(results), fillvalue=_ABSENT)
         return [result for of_round in rounds for result in of_round if result is not _ABSENT]
 
@@ -165,7 +165,7 @@ class ProcessGroup:
             return
         # Each process looks for a file by its path of the folder, which may begin elsewhere.
         probe = folder / f".seen-{self.decided_by_first(lambda: secrets.token_hex(8))}"
-        # It returns elsewhere only after the file was written, so that all may look for it then.
+        # The others get here only after the first has written the file, so that all can look for it.
         self.decided_by_first(lambda: write_text(probe, []))
         seen = self.all_gather((probe.exists(), socket.gethostname()))
         if self.is_first:

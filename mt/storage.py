@@ -152,7 +152,7 @@ def require_writable(path: Path, name: str = "", *, is_file: bool = False) -> No
     try:
         if is_file and os.path.lexists(path):
             require_regular(path)
-        # Only trying tells: permissions say nothing of a disk that is mounted to be read.
+        # Only trying tells: permissions say nothing of a disk that is mounted read-only.
         with tempfile.TemporaryFile(dir=above):
             pass
     except OSError as error:
@@ -201,7 +201,7 @@ def locked(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[No
     _refuse_irregular(path)
     lock = filelock.FileLock(path)
     try:
-        # Without waiting at first, so that the caller can say for what it waits.
+        # Without waiting at first, so that the caller can tell the user why it waits.
         lock.acquire(blocking=False)
     except filelock.Timeout:
         if waiting is None:

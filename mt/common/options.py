@@ -131,7 +131,7 @@ def _sentence(error: ValidationError, model: type[BaseModel]) -> str:
     context = fault.get("ctx", {})
     match fault["type"]:
         case "extra_forbidden":
-            # It may be an option of another choice of the same group.
+            # The option may belong to another choice of the same group.
             owners = [kind.model_fields["name"].default for kind in others if path[-1] in kind.model_fields]
             if owners:
                 names = " or ".join(f"{'.'.join(path[:-1])}.name={name}" for name in owners)

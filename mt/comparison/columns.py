@@ -29,7 +29,7 @@ class Column(NamedTuple):
 
     def best(self) -> set[int]:
         """Returns the rows with the best value; no row if neither direction is better, or if all values are equal."""
-        # A value that is missing or not finite is neither best nor an equal.
+        # Values that are missing or not finite do not compete.
         known = {i: value for i, value in enumerate(self.values) if value is not None and math.isfinite(value)}
         if self.higher_is_better is None or len(set(known.values())) < 2:
             return set()

@@ -51,7 +51,7 @@ def write(
     write_text(folder / "table.tex", [comparison.latex()])
     write_text(folder / "table.csv", comparison.csv().splitlines())
     write_json(folder / "comparison.json", comparison.plain())
-    # A figure of an earlier comparison would be taken for one of this.
+    # An old figure would be taken for one of this comparison.
     for ending in get_args(PlotFormat):
         (folder / f"tradeoff.{ending}").unlink(missing_ok=True)
     if comparison.tradeoff:
@@ -92,7 +92,7 @@ def _curves(rows: Sequence[Row]) -> dict[str, str]:
 
 
 def _embedded(picture: bytes) -> str:
-    # Within the page, which so needs no other file.
+    # Embedded, so that the page needs no other file.
     return f"data:image/png;base64,{b64encode(picture).decode()}"
 
 

@@ -192,14 +192,14 @@ def _read(folder: Path) -> FinishedRun:
     hypotheses = read_lines(folder / "hypotheses" / f"{results.split}.txt")
     logged = ("loss", *(metric.main() for metric in metrics_of(config.dataset)))
     files = sorted(folder.glob(f"evaluations/{results.split}-best-*/results.json"))
-    # Evaluations of the best checkpoint alone: they are compared with a run's own result, which is of it.
+    # Only evaluations of the best checkpoint: the run's own result is of that one, too.
     evaluations = {file.parent: read_results(file) for file in files}
     return FinishedRun(folder, config, results, hypotheses, read_curves(folder / "metrics.jsonl", logged), evaluations)
 
 
 def options_of(run: FinishedRun) -> dict[str, Any]:
     """Returns the configuration of a run by dotted names, without its device."""
-    # Where a run was computed does not set it apart.
+    # Another device does not make it another run.
     return dict(flat(run.config.model_dump(mode="json", exclude={"device"})))
 
 

@@ -61,7 +61,7 @@ class Point:
     @property
     def length_ratio(self) -> float | None:
         """Returns the mean; None if it is missing from any run."""
-        # A mean over some of the runs would stand beside scores that are means over all.
+        # A mean over some of the runs would not fit scores that are means over all of them.
         ratios = [each.length_ratio for each in self.measurements if each.length_ratio is not None]
         return fmean(ratios) if len(ratios) == len(self.measurements) else None
 
@@ -195,7 +195,7 @@ def _measurements(run: FinishedRun, quality: str) -> Iterator[tuple[dict[str, An
     online = {json.dumps(each.search.model_dump()): each for each in results if each.latency}
     offline = [each for each in results[:1] if not each.latency and not (online and each.search.mode == "hard")]
     for each in (*online.values(), *offline):
-        # The search is that of the result, not the one that the run was trained with.
+        # The options of search are those of the result, not those that the run was trained with.
         trained = {key: value for key, value in options_of(run).items() if not key.startswith("search.")}
         settings = trained | dict(flat(each.search.model_dump(exclude_none=True), "search."))
         unit = each.latency_unit if each.latency else None

@@ -97,7 +97,7 @@ class _Common(Options):
 
     def build(self, parameters: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
         """Makes the optimizer of torch with these options. Its rate is to be set before each update."""
-        # What remains has torch's names.
+        # The remaining options have the names of torch's arguments.
         options = self.model_dump(exclude={"name", "warmup", "schedule"})
         return _uncompiled(self.of_torch)(parameters, **options, **self.fixed)
 

@@ -110,13 +110,13 @@ class Phrases:
     def _count(self, state: PhraseState) -> tuple[int, int]:
         """Computes what `needed` returns."""
         missing = [phrase for phrase, count in enumerate(state.missing) if count]
-        # How many tokens each missing phrase saves by what is begun of it.
+        # How many tokens each missing phrase saves, since a part of it is there already.
         gains = dict.fromkeys(missing, 0)
         for phrase, form, count in state.begun:
             left = self._left(phrase, form, count)
             if phrase in gains and left:
                 gains[phrase] = max(gains[phrase], self.least[phrase] - left)
-        # All begun forms end with the same last tokens, so that only one of the gains is sure to count.
+        # All begun forms share the last tokens, so that only one of the gains is sure to count.
         total = sum(count * least for count, least in zip(state.missing, self.least, strict=True))
         longest = max((self.least[phrase] - gains[phrase] for phrase in missing), default=0)
         return total - max(gains.values(), default=0), longest

@@ -86,7 +86,7 @@ class State:
     def forbidden(self) -> np.ndarray:
         """The tokens that may not follow, [F] int64: EOS, too, before all phrases are met."""
         tokens = [automaton.forbidden(state) for automaton, state in (self._avoided, self._prefix)]
-        # EOS is one token where phrases are lacking, and no token elsewhere.
+        # The last part holds EOS where phrases are lacking, and nothing elsewhere.
         return np.concatenate([*tokens, np.full(int(self.lacking > 0), EOS)])
 
     @cached_property

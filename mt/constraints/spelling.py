@@ -62,7 +62,7 @@ class Spelling:
         while place >= 0:
             number = int(self._starts.searchsorted(place, side="right")) - 1
             surface, token = self._sorted[number]
-            # Where it begins the token, `beginning` finds it.
+            # Tokens that begin with the text are left to `beginning`.
             if begin := place - int(self._starts[number]):
                 yield surface, token, begin
             place = self._text.find(text, place + 1)

@@ -22,7 +22,7 @@ def numbers(values: pa.Array | pa.ChunkedArray) -> np.ndarray:
 
 def array(values: np.ndarray) -> pa.Array:
     """Returns the numbers, [N] int64, as an Arrow array that shares their memory."""
-    # No first buffer: it would say which numbers are null.
+    # None stands for the bitmap of nulls, of which there are none.
     return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
 
 

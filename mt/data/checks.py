@@ -135,7 +135,7 @@ def _require_links(table: pa.Table, source: Field) -> None:
     """Raises ValueError where a link does not join a position of the source to one of the target."""
     # Two numbers make a link, and both must be positions of their sides.
     counts = TEXT.lengths(table["piece_links"])
-    # A row whose source is stored with an earlier one has the length of that one.
+    # A row that shares its source with an earlier row has the length that is stored there.
     lengths = source.lengths(table["source_ids"])
     source_rows = source_row_of(table["source_ids"])
     if source_rows is not None:

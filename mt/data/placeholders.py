@@ -131,7 +131,7 @@ class Placeholders:
         spans = self.spans(text)
         placeholders = [] if before is None else before
         placeholders += (text[begin:end] for begin, end in spans)
-        # Of two with one hash the earlier keeps its number, so that those before in the stream come first.
+        # Where two share a hash the earlier one keeps its number, so that those before in a stream come first.
         symbols = {found: chr(FIRST + i) for found, i in numbers(placeholders, count).items()}
         parts = []
         done = 0

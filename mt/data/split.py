@@ -190,5 +190,5 @@ def source_row_of(sources: pa.ChunkedArray) -> np.ndarray | None:
     if not sources.null_count:
         return None
     holds = np.concatenate([numbers(chunk.is_valid().cast(pa.uint8())) for chunk in sources.chunks])
-    # The last row up to each that has a source of its own.
+    # For each row, the last one up to it that stores a source.
     return np.maximum.accumulate(np.where(holds > 0, np.arange(len(holds)), 0))

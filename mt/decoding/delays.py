@@ -46,7 +46,7 @@ def words_read(delays: np.ndarray, lengths: Sequence[int] | np.ndarray) -> np.nd
 
     delays: [T] int64, source tokens, EOS included. lengths: the tokens of each source word.
     """
-    # The fewest words that have so many tokens; EOS comes with the last word.
+    # The fewest words that together have this many tokens; EOS comes with the last word.
     return np.minimum(np.searchsorted(np.cumsum([0, *lengths]), delays), len(lengths))
 
 

@@ -192,7 +192,7 @@ class ConstraintEncoder:
         for text in entry.targets:
             # A target has three forms: within a text, at its beginning, and after a character that is no blank.
             tokens = tuple(self._ids(self._written(text, entry.name, "targets"), entry.name))
-            # A vocabulary without this capital letter keeps the small one, see below.
+            # Below, the small letter stays where the vocabulary lacks the capital one.
             capital = self._tokenizer.encode([text[:1].upper() + text[1:]])[0][:-1]
             bare = next((form.tokens for form in self._forms(text, entry.name) if form.bare), None)
             words = tuple(term_words(self._tokenizer.decode(tokens)))

@@ -91,7 +91,7 @@ def read_dictionary(path: Path, phone_map: PhoneMap | None = None) -> dict[str, 
                 "them (docs/tutorials/pronunciation.md has commands)"
             )
         for phone in phones:
-            # A phone that both model and voice have tells nothing.
+            # A phone that the voice has as well may be meant as the voice's.
             if phone_map and phone in phone_map and phone not in of_voice:
                 raise UserError(
                     f"{path}, line {number} has {shown(phone)}, a phone of the model, which --map changes to "
@@ -119,7 +119,7 @@ def read_map(path: Path, translator: Translator) -> PhoneMap:
         if composed(phone) in phone_map:
             raise UserError(f"{path}, line {number} maps {shown(phone)} again: give each phone one line")
         phone_map[composed(phone)] = tuple(of_voice)
-    # A phone without phones of the voice is left out on purpose, but one without a line is forgotten.
+    # A line without phones of the voice drops a phone on purpose; a phone without a line was forgotten.
     if missing := [phone for phone in model_phones(target) if phone not in phone_map]:
         raise UserError(
             f"{path} has no line for {shown(', '.join(missing), 200)}, which the model writes: add what the voice "

@@ -135,7 +135,7 @@ class OnnxStepper:
         # By number, since state.10 would come before state.2.
         states = sorted((name for name in encoded if name.startswith("state.")), key=lambda name: int(name[6:]))
         self._state = [encoded[name] for name in states]
-        # A graph lacks the inputs that none of its operations reads, but the state keeps them.
+        # The exporter drops inputs that no operation reads, but the state still carries them.
         self._read_states = [(index, name) for index, name in enumerate(states) if name in inputs]
 
     def step(self, tokens: list[int], parents: list[int]) -> Step:

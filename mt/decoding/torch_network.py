@@ -109,7 +109,7 @@ class TorchNetwork:
         if self.model.mixes_predictions:
             logits *= np.array(self.encoded_lengths(lengths.tolist()))
         whole = fixed_order(lengths, max_tokens=search.batch_tokens)
-        # The number of parts of each batch, rounded up.
+        # Into how many parts each batch is split, rounded up.
         counts = [-(-len(batch) // max(1, MAX_LOGITS // int(logits[batch].max()))) for batch in whole]
         smaller = [part for batch, count in zip(whole, counts, strict=True) for part in np.array_split(batch, count)]
         return list(self.processes.share(smaller))

@@ -134,7 +134,7 @@ class Translation:
         if not isinstance(other, Translation):
             return NotImplemented
         names = [described.name for described in fields(self) if described.name not in ("find_units", "drawing")]
-        # Units are compared themselves, since two functions that find the same ones are not equal.
+        # Units are compared by value: two functions that find the same units are not equal.
         names.append("units")
         return same_values([getattr(self, name) for name in names], [getattr(other, name) for name in names])
 

@@ -80,7 +80,7 @@ def is_complete(source: str, translation: str, found: Placeholders = _SAFE) -> b
 
 def filled(document: str) -> Counter[str]:
     """Counts the elements that hold a letter or digit, by their opening tags."""
-    # An element is opened with the number of letters before it: it holds some if there are more at its end.
+    # Each open element remembers how many letters came before it: it holds some if there are more when it closes.
     counts = Counter[str]()
     opened: list[tuple[str, str, int]] = []
     length = 0

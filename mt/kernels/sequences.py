@@ -35,7 +35,7 @@ def masked_softmax(energy: Float[Tensor, "*batch S"], mask: Bool[Tensor, "..."])
     """
     energy = energy.to(result_dtype(energy))
     hidden = ~mask
-    # Not -inf, of which a row without a true position would make NaN.
+    # Not -inf, which would make NaN of a row without a true position.
     weights = energy.masked_fill(hidden, torch.finfo(energy.dtype).min).softmax(-1)
     return weights.masked_fill(hidden, 0.0)
 

@@ -48,7 +48,7 @@ class _Chunkwise(Function):
         alpha_over_total = alpha / total
         beta = torch.zeros_like(alpha)
         for offset in range(chunk_size):
-            # Beyond the end there are no chunks: less an infinite offset, the exponential is 0.
+            # Beyond the end there are no chunks: the offset is infinite there, so that the exponential is 0.
             beta += shift_left(alpha_over_total, offset) * (energy - shift_left(largest, offset, torch.inf)).exp()
         ctx.save_for_backward(alpha, energy, largest, peak, total)
         ctx.chunk_size = chunk_size

@@ -215,7 +215,7 @@ def _by_sentence(values: np.ndarray, counts: list[int]) -> np.ndarray:
     """Returns values [N, K] of hypotheses, in float64, as one row for each sentence, filled up with -inf."""
     widest = max(counts)
     if widest * len(counts) > len(values):
-        # True places of this mask are in the order of the values: sentence by sentence, hypothesis by hypothesis.
+        # The mask is true at as many places as there are values, and in their order.
         grid = np.full((len(counts), widest, values.shape[1]), -np.inf)
         grid[np.arange(widest) < np.array(counts)[:, None]] = values
         values = grid

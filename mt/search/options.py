@@ -218,7 +218,7 @@ def fit_length_limits(sources: np.ndarray, targets: np.ndarray) -> tuple[float, 
     """
     mean = max(float(sources.mean()), 1.0)
     ratios = targets / (sources + mean)
-    # The smallest factor that leaves out one target in UNCOVERED.
+    # The smallest factor that covers all targets but one in UNCOVERED.
     rank = len(ratios) - 1 - len(ratios) // UNCOVERED
     covering = float(np.partition(ratios, rank)[rank])
     ratio = min(MARGIN * max(covering, float(np.median(targets / sources))), MAX_RATIO)

@@ -158,7 +158,7 @@ class Key:
 
     def known(self, request: Request) -> bool:
         """Returns whether no key is asked for, or a request has it in its header, as `Authorization: Bearer KEY`."""
-        # The name of a scheme has no case. Headers come as bytes of Latin-1.
+        # The name of the scheme is in any case; headers arrive as Latin-1.
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         return self._key is None or (scheme.lower() == "bearer" and self._is(token.encode("latin-1")))
 

@@ -144,7 +144,7 @@ def require_origin(origin: str) -> str:
             f"--origin {shown(origin)} is no origin of pages, and would never match: write it as https://example.org, "
             "each by itself"
         )
-    # Browsers leave out names and passwords.
+    # Browsers leave user names and passwords out of an origin.
     written = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
     if written != origin:
         raise UserError(f"--origin {shown(origin)} would never match, since browsers write {written}: write it so, too")

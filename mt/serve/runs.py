@@ -191,7 +191,7 @@ class ServedRun:
         self.target: str = dataset.target
         self._metrics = metrics
         self._streams = 0
-        # These two are asked for when Prometheus reads them, so that they need no updates.
+        # These two are computed when Prometheus reads them, and need no updates.
         metrics.streams.labels(name).set_function(lambda: self._streams)
         metrics.waiting.labels(name).set_function(lambda: self.worker.waiting)
 
@@ -334,7 +334,7 @@ class Runs:
 
     def close(self, seconds: float) -> None:
         """Ends each thread once it has done what somebody waits for. Waits for all of them, at most so many seconds."""
-        # All are told first, and end side by side within the same time.
+        # All are told to stop before the first is waited for, so that they end side by side.
         until = time.monotonic() + seconds
         for run in self.all:
             run.worker.stop()

@@ -59,7 +59,7 @@ def serve(app: ASGIApp, listening: socket.socket, limits: Limits) -> None:
     # Each connection is an open file.
     _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
-    # The log has our own lines, and of libraries only errors.
+    # Our own lines are logged, and errors alone of libraries.
     handler = logging.StreamHandler()
     handler.addFilter(_Quiet())
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.ERROR, handlers=[handler], force=True)

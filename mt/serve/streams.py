@@ -154,7 +154,7 @@ class Stream:
         if translator.field.written and size > limits.characters:
             raise RequestError(413, f"a source has more than {limits.characters} characters: end it before")
         if not (translator.field.written or translator.network.extends(self._search)):
-            # Samples become milliseconds, and these positions.
+            # From samples to milliseconds, and from these to positions.
             positions = 1000 * size // translator.config.dataset.field.rate // translator.field.milliseconds
             limits.require("positions", positions, "positions of a sound that is drafted anew", "end it before")
 

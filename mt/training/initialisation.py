@@ -216,7 +216,7 @@ def initialise(model: Seq2Seq, tokenizers: Tokenizers, config: Config) -> str:
         )
     state = earlier.model.state_dict()
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
-    # What is left has another shape, of a module of another kind, and starts anew.
+    # A tensor of another shape belongs to a module of another kind, which starts anew.
     taken = {name: tensor for name, tensor in state.items() if tensor.shape == shapes.get(name)}
     model.load_state_dict(taken, strict=False)
     return _table(earlier, model, set(taken))

@@ -164,7 +164,7 @@ class Field(ABC):
         lengths = pc.list_value_length(column)
         if lengths.null_count:  # `fill_null` loads pandas
             lengths = pc.fill_null(lengths, 0)
-        # Lists hold single values, of which a position has several.
+        # Lists hold single values, several for each position.
         return numbers(lengths).astype(np.int64) // self._size
 
     def length(self, row: Row) -> int:

@@ -154,7 +154,7 @@ class UnigramSampling(PieceSampler):
         self._lattice = functools.lru_cache(_WORDS)(self._filtered)
 
     def sample(self, rows: Sequence[np.ndarray], random: np.random.Generator) -> list[np.ndarray]:
-        # No text has more pieces than characters.
+        # No text has more pieces than characters, so that this many draws are enough.
         most = int(self.widths[np.concatenate(rows)].sum())
         draws = iter(random.random(most).tolist())
         return [np.array([*itertools.chain.from_iterable(self._row(row, draws))], dtype=np.int32) for row in rows]
@@ -188,7 +188,7 @@ class UnigramSampling(PieceSampler):
             starts = range(max(0, end - self._longest), end)
             arcs = [(start, self._ids[word[start:end]]) for start in starts if word[start:end] in self._ids]
             logs = [forward[start] + self._alpha * self._scores[piece] for start, piece in arcs]
-            # The largest is taken out before exponentials, and comes back with the logarithm.
+            # As in logsumexp, the largest is subtracted before the exponentials, and added again at the end.
             largest = max(logs)
             cumulative = [*itertools.accumulate(math.exp(log - largest) for log in logs)]
             forward.append(largest + math.log(cumulative[-1]))

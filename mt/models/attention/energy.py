@@ -161,7 +161,7 @@ class Location(DotProduct):
         mask = encoded.mask
         first_position = encoded.first_position
         most = self.max_source_length
-        # Real lengths are asked for only where they can be too large: on a GPU, the question waits for all work.
+        # Real lengths are read only where they can be too large: on a GPU, reading them waits for all work.
         if first_position is not None or mask.shape[1] > most:
             length = int((mask.sum(1) if first_position is None else mask.sum(1) + first_position).max())
             if length > most:

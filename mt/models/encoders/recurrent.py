@@ -116,7 +116,7 @@ class Causal(Recurrent):
     def extend(
         self, vectors: Vectors, mask: Mask, state: EncoderState | None, complete: Bool[Tensor, " B"]
     ) -> tuple[Encoded, EncoderState]:
-        # Where every source has grown by as much, there is no padding to undo.
+        # Without padding there is nothing to undo afterwards.
         if mask.all():
             values, after = self.cells(vectors, state)
             return self._encoded(values, after, mask), after

@@ -82,7 +82,7 @@ class ImageGrid(Frontend):
     def __init__(self, config: ImageGridConfig) -> None:
         super().__init__()
         self.output_size = config.channels
-        # From the last stage back, each has half of the channels; the last one has exactly those of the options.
+        # Back from the last stage, each has half the channels of the next; the last has exactly `channels`.
         widths = [max(config.channels >> stage, NARROWEST) for stage in range(config.stages)]
         self.coordinates = config.coordinates
         sizes = [5 if config.coordinates else 3, *widths[:0:-1], config.channels]
