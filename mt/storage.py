@@ -36,7 +36,7 @@ def write_text(path: Path, lines: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def _named_in_errors(path: Path) -> Iterator[None]:
-    """Puts the name of a file or folder into an OSError of the disk that is raised inside, which has none."""
+    """Puts the name of a file or folder into an OSError that is raised inside without one, as by a full disk."""
     try:
         yield
     except OSError as error:

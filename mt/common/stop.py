@@ -1,4 +1,4 @@
-"""Ends from within what takes long: a search asks before each of its steps whether it is to go on.
+"""Ends long work from within: a search asks before each of its steps whether it is to go on.
 
     with asking(refuse_when_late):
         translator.translate(texts)  # raises what `refuse_when_late` raises, at the next step

@@ -1,7 +1,7 @@
 """Phrases that a hypothesis must hold, as an automaton over tokens. Needs no torch.
 
-A phrase has several forms, sequences of tokens of which any will do, and the same phrase twice is to appear twice. It
-ends with its word: a token that goes on with the word takes back that the phrase was met.
+A phrase has several forms, which are sequences of tokens, and any of them will do. A phrase that is given twice must
+appear twice. It ends with a whole word: a token that goes on with that word takes back that the phrase was met.
 """
 
 from collections import Counter

@@ -2,8 +2,9 @@
 
 Phrases that must appear compete by dynamic beam allocation (Post & Vilar 2018; Hu et al. 2019). Beside the most
 probable tokens of each hypothesis are those that go on with a phrase, and EOS when all are met. Hypotheses that lack as
-many tokens form a bank, and banks share the slots of a sentence. So with each step the best of the bank that lacks
-fewest lacks one token less. A hypothesis is dropped when it has fewer steps left than a phrase has tokens.
+many tokens form a bank, and banks share the slots of a sentence. So at each step the best hypothesis of the bank that
+lacks fewest tokens comes one token closer. A hypothesis is dropped when it has fewer steps left than a phrase has
+tokens.
 """
 
 from collections.abc import Sequence

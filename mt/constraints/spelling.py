@@ -70,7 +70,7 @@ class Spelling:
 
 class Avoided:
     """Phrases that must not appear, as whole words: `art` is no part of `start`. The token that would end a phrase is
-    forbidden, so that a longer word that begins with the same tokens may be avoided, too.
+    forbidden, so that a longer word that begins with the same tokens is sometimes avoided, too.
 
     The state of a hypothesis is the end of its text that may begin a phrase, with the character before it. Its
     forbidden tokens and the states after it are kept.

@@ -223,7 +223,7 @@ def _forced(loss: Loss, targets: Sequence[Sequence[int]], *, hard: bool) -> Iter
 
 
 def _with_text(translator: Translator, found: Translation, text: str) -> Translation:
-    """Returns a translation whose tokens were made of a text with this text."""
+    """Puts back the text that the tokens of a translation were made of."""
 
     def find_units() -> Units:
         of_target = translator.tokenizers.target.unit_ids(text, translator.link_units[1])

@@ -70,7 +70,7 @@ class UnknownWords:
         return replace(translation, **fields)
 
     def _written(self, text: str, words: Sequence[str | None]) -> list[str | None]:
-        """Returns for each piece of a source the text in place of an unknown word that attended to it; None: it stays.
+        """Returns for each piece of a source the text that replaces unknown words that attended to it; None: they stay.
 
         words: see `source_words`. The text has blanks around it as in the source, but none after it where the next
         piece of the target marks itself whether it begins a word.

@@ -245,7 +245,7 @@ def _add_divergences(
 ) -> Tensor:
     """Adds the divergences to the total. Returns their gradient in the logits, [n, V], not weighted.
 
-    shares: of a mixture, [n], and their gradient, which is added to. weights: [n] of the tokens; None: 1."""
+    shares: those of a mixture, [n], and their gradient, to which this adds. weights: [n] of the tokens; None: 1."""
     divergence, grad, grad_share = divergences(log_probs, None if shares is None else shares[0][:, None])
     divergence = divergence if weights is None else divergence * weights[::2]
     total += r_drop_weight * divergence.sum()

@@ -190,7 +190,7 @@ def _ranked(
     if any(costs.if_active):
         # A cost is taken from a score, so from a log-probability it is taken times the divisor.
         compared = _by_sentence(values - divisor * np.array(costs.if_active)[:, None], active.counts)
-    # Stable, so that of equals the candidate of the better hypothesis comes first.
+    # Stable, so that among equal scores the candidate of the better hypothesis comes first.
     orders = (-compared).argsort(1, kind="stable").tolist()
     # Padding of a sentence with fewer hypotheses is -inf, and never gets a slot.
     if candidates.banks is not None:

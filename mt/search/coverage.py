@@ -4,9 +4,10 @@ With c_i the attention that a hypothesis Y of a source X has given to position i
 
     score(Y) = log P(Y | X) / length penalty + b_1 sum over i of log min(c_i, 1) - b_2 sum over i of max(c_i - 1, 0)
 
-b_1 weighs the coverage penalty of Wu et al. (2016, equation 14), which only a complete hypothesis pays. What it has
-left out it may still say. b_2 weighs the `summary` penalty of OpenNMT (Klein et al. 2017; its `stepwise_penalty`),
-which can only rise. So active hypotheses pay it, too, and those that repeat themselves leave the beam.
+b_1 weighs the coverage penalty of Wu et al. (2016, equation 14), which only a complete hypothesis pays: an active one
+may still say what it has left out. b_2 weighs the `summary` penalty of OpenNMT (Klein et al. 2017; its
+`stepwise_penalty`), which can only rise. So active hypotheses pay it, too, and those that repeat themselves leave the
+beam.
 """
 
 from collections.abc import Sequence
@@ -89,6 +90,6 @@ class Costs(NamedTuple):
     """The costs of N hypotheses: they are taken from scores that are divided by the length penalty."""
 
     if_active: list[float]
-    """[N]: while a hypothesis is active; a longer one pays at least as much."""
+    """[N]: what each pays while it is active; a longer one pays at least as much."""
     if_finished: list[float]
-    """[N]: when it is finished."""
+    """[N]: what each pays when it is finished."""

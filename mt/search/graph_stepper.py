@@ -78,7 +78,7 @@ class GraphStepper:
         """Makes rows for the sentences that are searched. before: the row of each hypothesis' parent, whose memory and
         state it has."""
         self._present, first = np.unique(self._sentences, return_index=True)
-        # All hypotheses of a sentence have one memory, so that of the first is repeated.
+        # All hypotheses of a sentence have the same memory, so that one copy of it is repeated.
         rows = torch.from_numpy(before[first].repeat(self._width)).to(self._device)
         self._memory = select_rows(self._memory, rows)
         self._inputs = torch.zeros(3, len(rows), dtype=torch.int64, device=self._device)

@@ -1,7 +1,7 @@
 """The bodies of requests: their types, how they are read within bounds, and one sentence of what is wrong with one.
 
 A body is read when the route asks for it, which is after the key was checked. The values in it are counted before it is
-validated: a validator takes long that finds something wrong with each of a million.
+validated, since a validator takes long to find something wrong with each of a million.
 """
 
 import asyncio

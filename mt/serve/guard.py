@@ -133,7 +133,7 @@ def refusal_of(error: UserError) -> JSONResponse:
 
 
 def require_origin(origin: str) -> str:
-    """Returns an origin as browsers write it in `Origin`. Raises UserError for what none writes."""
+    """Returns an origin as browsers write it in `Origin`. Raises UserError for what no browser writes."""
     try:
         # Addresses are written here as browsers write them.
         parts = urlsplit(str(AnyUrl(origin)))

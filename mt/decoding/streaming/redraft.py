@@ -261,7 +261,7 @@ class _Simulated(RedraftedSession):
         self._row = row
         self._updates: list[str] = []
         self._texts_of_parts: list[str] = []
-        # How many positions each part has: of a word, or of a sound those of a vector of the front-end.
+        # How many positions each part has: a word, or in a sound what one vector of the front-end needs.
         field = translator.field
         tokenizer = translator.tokenizers.source
         described = field.describe(row, len(row), tokenizer, translator.link_units[0], source)

@@ -29,7 +29,7 @@ def extend(
             columns = [pad(tensor, ((0, 0) * (tensor.dim() - 2) + (0, 1))) for tensor in positions(memory)]
             memory = with_positions(memory, columns, pad(memory.mask, (0, 1)))
         return memory._replace(complete=complete)
-    # The keys of the new positions, whose numbers go on from those of the others.
+    # The keys of the new positions, which are numbered on from the earlier ones.
     lengths = memory.mask.sum(1)
     first_position = lengths if memory.first is None else lengths + memory.first
     added = init_memory(encoded._replace(first_position=first_position))
