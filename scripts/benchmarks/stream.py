@@ -3,7 +3,8 @@ Or the real-time factor of a run that reads sound.
 
     python scripts/benchmark.py stream [--words 10000] [--attentions monotonic mocha] [--json]
     python scripts/benchmark.py stream --run RUN --audio FILE [--json]
-    python scripts/benchmark.py stream --run RUN --text FILE [--sessions 20] [--precision int8] [--threads 2] [--json]
+    python scripts/benchmark.py stream --run RUN --text FILE [--sessions 20] [--precision int8] [--threads 2]
+        [--pace 150] [--json]
 
 One session is of an untrained model of the usual sizes. Its pointer stops at every other position by chance, so that it
 writes a token for each word on average. Times are processor seconds between a word and all that is written with it, as
@@ -16,7 +17,9 @@ thread per second of sound, with reading the file, features and search. Beside i
 took.
 
 With --run and --text, sessions of a trained model read a sentence each, word by word and side by side, by the policy
-that the run streams with. A word is answered when all sessions are that read with it.
+that the run streams with. Words that are there when the model is free are read together, and answered together. With
+--pace, the words of each session come at random times, so many a minute on average, as from people who speak. Without
+it each comes as soon as the one before is answered, so that all sessions always wait: the worst case.
 """
 
 import time
@@ -27,7 +30,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from benchmarks.harness import exponent, option_parser, print_rows
+from benchmarks.harness import exponent, option_parser, percentiles, print_rows
 from torch import Tensor
 
 from mt.cli.parser import whole_number
@@ -152,33 +155,50 @@ def measure_sound(translator: Translator, name: str) -> dict[str, float]:
     }
 
 
-def measure_sessions(translator: Translator, sentences: Sequence[str], count: int) -> dict[str, float]:
-    """Lets sessions read sentences side by side, each the next one when it has read one."""
-    waiting = [sentence.split() for sentence in sentences if sentence.strip()]
-    sources: list[list[str]] = []
-    sessions: list[Any] = []
+class Reader:
+    """A session that reads a sentence, and when its next word comes."""
+
+    def __init__(self, session: Any, sentence: str, due: float) -> None:
+        self.session = session
+        self.words = sentence.split()
+        self.due = due
+
+
+def measure_sessions(
+    translator: Translator, sentences: Sequence[str], count: int, pace: int | None
+) -> dict[str, float]:
+    """Lets sessions read sentences side by side, each the next one when it has read one.
+
+    pace: how many words of a session come in a minute; None: each when the one before is answered.
+    """
+    intervals = np.random.default_rng(1)
+    waiting = [sentence for sentence in sentences if sentence.strip()]
+    readers: list[Reader] = []
     waits: list[float] = []
-    words = 0
-    start = time.process_time()
-    while waiting or sources:
+    used = time.process_time()
+    while waiting or readers:
+        now = time.perf_counter()
         # As many sentences as there is room for.
-        while waiting and len(sources) < count:
-            sources.append(waiting.pop())
-            sessions.append(translator.stream())
-        began = time.perf_counter()
-        read(sessions, [source.pop(0) for source in sources])
-        ended = [session for session, source in zip(sessions, sources, strict=True) if not source]
-        if ended:
-            finish(ended)
-        waits.append(time.perf_counter() - began)
-        words += len(sources)
-        sessions = [session for session, source in zip(sessions, sources, strict=True) if source]
-        sources = [source for source in sources if source]
+        while waiting and len(readers) < count:
+            begin = now + (intervals.exponential(60 / pace) if pace else 0.0)
+            readers.append(Reader(translator.stream(), waiting.pop(), begin))
+        # All words that have come; and an ended sentence is answered with its last word.
+        due = [reader for reader in readers if reader.due <= now]
+        if not due:
+            time.sleep(min(reader.due for reader in readers) - now)
+            continue
+        read([reader.session for reader in due], [reader.words.pop(0) for reader in due])
+        if ended := [reader for reader in due if not reader.words]:
+            finish([reader.session for reader in ended])
+        answered = time.perf_counter()
+        for reader in due:
+            waits.append(answered - reader.due)
+            reader.due = reader.due + intervals.exponential(60 / pace) if pace else answered
+        readers = [reader for reader in readers if reader.words]
     return {
-        "words": words,
-        "word_ms": 1000 * (time.process_time() - start) / words,
-        "median_wait_ms": 1000 * float(np.quantile(waits, 0.5)),
-        "p95_wait_ms": 1000 * float(np.quantile(waits, 0.95)),
+        "words": len(waits),
+        "word_ms": 1000 * (time.process_time() - used) / len(waits),
+        **percentiles(waits, "ms"),
     }
 
 
@@ -190,6 +210,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--audio", metavar="FILE", help="what it reads")
     parser.add_argument("--text", type=Path, metavar="FILE", help="what it reads, a sentence a line")
     parser.add_argument("--sessions", type=whole_number(1, 1000), default=20, metavar="N", help="of --text")
+    parser.add_argument("--pace", type=whole_number(1, 100_000), metavar="N", help="words a minute of each session")
     parser.add_argument("--precision", choices=PRECISIONS, help="of --text")
     parser.add_argument("--threads", type=whole_number(1, 1000), default=1, metavar="N", help="of --text")
     options = parser.parse_args(arguments)
@@ -199,7 +220,8 @@ def main(arguments: Sequence[str]) -> None:
         raise UserError("--run RUN goes with --audio FILE or --text FILE: give both")
     if options.text:
         translator = load(options.run, device="cpu", precision=options.precision)
-        rows = {str(options.text): measure_sessions(translator, [*file_lines(options.text)], options.sessions)}
+        sentences = [*file_lines(options.text)]
+        rows = {str(options.text): measure_sessions(translator, sentences, options.sessions, options.pace)}
     elif options.audio:
         rows = {options.audio: measure_sound(load(options.run, device="cpu"), options.audio)}
     else:
