@@ -1,5 +1,6 @@
 """The command lexicon: its manual, which `--help` prints, and the function that reads the command line."""
 
+import functools
 import itertools
 import sys
 from collections.abc import Mapping, Sequence, Set
@@ -8,7 +9,6 @@ from pathlib import Path
 from mt.cli.arguments import add_run_options, load_translator, reported_in_flags
 from mt.cli.parser import Parser, share, whole_number
 from mt.common.terminal import note, output
-from mt.data.tokenizer import UNK
 from mt.errors import UserError, shown
 from mt.storage import require_writable, write_text
 from mt.text_io import composed
@@ -26,7 +26,9 @@ word's --n pronunciations sum to 1, before --threshold leaves some out.
 
 --dictionary has words whose pronunciations are known: a word, a tab or a blank, and its phones in each line, as in
 data of dataset=letters, in a lexicon, or in dictionaries of CMUdict and MFA. Slashes and commas around pronunciations,
-as of ipa-dict, are refused. All that it has are taken as they are, and the model writes the others.
+as of ipa-dict, are refused. All that it has are taken as they are, and the model writes the others. A word that it
+lacks is looked for in small letters. Letters that the model has never seen are read as small ones, and punctuation
+marks that it has never seen are left out.
 
 --map gives the phones of a voice for those of the model: in each line a phone of the model, and those of the voice;
 nothing after a phone that is left out. It must have all phones of the model. A dictionary has the phones of the voice
@@ -40,40 +42,40 @@ never seen, and words whose phones in the dictionary are none of the model's are
 def lexicon(arguments: Sequence[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
     with reported_in_flags():
-        from mt.decoding.lexicon import entry_lines, model_phones, pronounce, read_dictionary, read_map, read_words
+        from mt.decoding import lexicon as pronunciations
 
         # What can be wrong shows before words are decoded.
         if options.out:
             require_writable(options.out, f"--out {options.out}", is_file=True)
-        words = read_words(options.words)
+        words = pronunciations.read_words(options.words)
         translator = load_translator(options)
         if not translator.field.written:
             raise UserError("mt lexicon needs a run that reads letters, as of dataset=letters, and this one does not")
-        phone_map = None if options.map is None else read_map(options.map, translator)
-        known = {} if options.dictionary is None else read_dictionary(options.dictionary, phone_map)
-        unknown = [word for word in words if composed(word) not in known]
-        for word in unknown:
-            translator.refuse_long([word], f"{options.words}, line", words[word])
+        phone_map = None if options.map is None else pronunciations.read_map(options.map, translator)
+        known = {} if options.dictionary is None else pronunciations.read_dictionary(options.dictionary, phone_map)
+        entries = {word: known.get(composed(word)) or known.get(composed(word).lower(), []) for word in words}
         # The words that the dictionary lacks are the model's.
+        source, target = translator.tokenizers
+        spelt = {word: pronunciations.readable(source, word) for word in words if not entries[word]}
+        for word, spelling in spelt.items():
+            translator.refuse_long([spelling], f"{options.words}, line", words[word])
         asked = {"threshold": options.threshold, "phone_map": phone_map, "progress": True}
-        found = dict(zip(unknown, pronounce(translator, unknown, options.n, **asked), strict=True))
-        entries = {word: found[word] if word in found else known[composed(word)] for word in words}
-        lines = [line for entry in entries.items() for line in entry_lines(*entry, probabilities=options.probabilities)]
+        entries |= zip(spelt, pronunciations.pronounce(translator, [*spelt.values()], options.n, **asked), strict=True)
+        written = functools.partial(pronunciations.entry_lines, probabilities=options.probabilities)
+        lines = [*itertools.chain.from_iterable(itertools.starmap(written, entries.items()))]
         if options.out:
             write_text(options.out, lines)
         else:
             sys.stdout.write("".join(f"{output(line)}\n" for line in lines))
             sys.stdout.flush()
         if options.dictionary:
-            known_words = f"{len(words) - len(unknown):,} of {len(words):,} words"
+            known_words = f"{len(words) - len(spelt):,} of {len(words):,} words"
             note(f"{options.dictionary} has {known_words}, and the model wrote the others")
-        source, target = translator.tokenizers
-        rows = zip(unknown, source.encode(unknown), strict=True)
-        letters = {word: "".join(itertools.compress(source.split(word), (i == UNK for i in row))) for word, row in rows}
         _note({word: {word} for word in words if not entries[word]}, "no pronunciation, and no line")
-        _note({word: {*composed(letters[word])} for word in letters}, "letters that the model has never seen")
+        unseen = {word: pronunciations.unseen(source, spelling) for word, spelling in spelt.items()}
+        _note(unseen, "letters that the model has never seen")
         if target.of_words:
-            voice = {*itertools.chain(*phone_map.values())} if phone_map else {*model_phones(target)}
+            voice = {*itertools.chain(*phone_map.values())} if phone_map else {*pronunciations.model_phones(target)}
             # The model's own are among these, so the others are the dictionary's.
             new = {word: {phone for one in entries[word] for phone in one.phones} - voice for word in words}
             _note(new, f"phones in the dictionary that are not the {'voice' if phone_map else 'model'}'s")

@@ -7,6 +7,7 @@ First come the three files of a user: words, a dictionary, and a map from the mo
 import itertools
 import math
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -139,6 +140,20 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 # What the model writes.
+
+
+def readable(source: Tokenizer, word: str) -> str:
+    """Returns a word as a model can best read it: as it is spelt, in small letters, or without punctuation marks too,
+    whichever has the fewest letters that the model has never seen."""
+    small = word.lower()
+    bare = "".join(letter for letter in small if unicodedata.category(letter)[0] != "P")
+    return min(word, small, bare or small, key=lambda spelling: len(unseen(source, spelling)))
+
+
+def unseen(source: Tokenizer, word: str) -> set[str]:
+    """Returns the letters of a word that a model has never seen."""
+    pieces = zip(source.split(word), source.encode([word])[0], strict=True)
+    return {*composed("".join(piece for piece, number in pieces if number == UNK))}
 
 
 def pronounce(

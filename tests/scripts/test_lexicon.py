@@ -283,6 +283,14 @@ def test_unknown_letters_are_noted(written: Written) -> None:
     assert "note: 2 words have letters that the model has never seen (я ё), first bяd\n" in done.err
 
 
+def test_letters_that_nobody_has_seen_are_read_as_small_ones_and_marks_left_out(written: Written, write: Write) -> None:
+    known = write("known", "add\tb\nBED\tI@\n")
+    done = written("Bad\nAdd\nBed\nBED\nb-ad\nB’ed\n-\n", "--dictionary", known)
+    bad, bed = spelt("bad"), spelt("bed")
+    assert done.out == f"Bad {bad}\nAdd b\nBed {bed}\nBED I@\nb-ad {bad}\nB’ed {bed}\n"
+    assert "note: 1 word has letters that the model has never seen (-), first -\n" in done.err
+
+
 def test_links_join_letters_and_phones(run: Path, call: Call, write: Write, translator: Translator) -> None:
     aligned = translator.align("bad e", "b aː t͡ʃ I@")
     # ▁ b a d ▁ e </s>: the mark of a beginning belongs to its letter.
