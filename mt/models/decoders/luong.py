@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from pydantic import BaseModel
 from torch import Tensor
-from torch.nn.functional import linear
+from torch.nn.functional import dropout1d, linear
 
 from mt.kernels.input_feeding import DotProductAttention, Weights, input_feeding
 from mt.kernels.linear import Linear
@@ -108,11 +108,12 @@ class Luong(Decoder):
         self, context: Float[Tensor, "*steps V"], query: Float[Tensor, "*steps H"]
     ) -> Float[Tensor, "*steps F"]:
         """Returns h~ = tanh(W_c [c; h])  (Luong et al. 2015, equation 5)."""
-        return self.readouts_of(self.combine(torch.cat((context, query), -1)))
+        return self.dropout(torch.tanh(self.combine(torch.cat((context, query), -1))))
 
-    def readouts_of(self, sums: Float[Tensor, "*steps F"]) -> Float[Tensor, "*steps F"]:
-        """Returns h~ from the sums of `summands`."""
-        return self.dropout(torch.tanh(sums))
+    def readouts_of(self, sums: Float[Tensor, "N S F"]) -> Float[Tensor, "N S F"]:
+        """Returns h~ of N steps at each position, from the sums of `summands`. All positions of a step have one mask of
+        dropout, since one network compares them; and to draw a mask for each would take a third of an update."""
+        return dropout1d(torch.tanh(sums).transpose(1, 2), self.dropout.p, self.training).transpose(1, 2)
 
     def summands(
         self, queries: Float[Tensor, "*steps H"], contexts: Float[Tensor, "B S V"]

@@ -209,6 +209,14 @@ def test_blocks_change_nothing_and_nothing_of_all_logits_is_kept(pairs: Batch, m
     assert elements < tokens * 4 * TARGETS
 
 
+def test_all_positions_of_a_step_share_a_mask_of_dropout() -> None:
+    decoder = build().decoder.train()
+    decoder.dropout.p = 0.5
+    kept = decoder.readouts_of(torch.ones(40, 3, 5)) != 0
+    assert torch.equal(kept, kept[:, :1].expand(-1, 3, -1))
+    assert len(kept[:, 0].unique(dim=0)) > 8  # of 32 masks; each step draws its own
+
+
 def test_where_padding_is_computed_too_it_costs_nothing(pairs: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a GPU, where nobody waits for the number of real tokens."""
     model = build(**MONO)
