@@ -158,6 +158,7 @@ class Config(ModelConfig):
                 f"dataset.transcript={self.dataset.transcript} is what ctc_weight teaches the encoder, and "
                 "ctc_weight=0 teaches nothing: set ctc_weight=0.3, or leave dataset.transcript out"
             )
+        # A copied piece needs the same id on both sides.
         if self.decoder.copy and not self.dataset.tokenizer.joint:
             joint = "dataset.tokenizer.joint=true"
             remedy = f"start from a run with {joint}" if self.init_from else f"set {joint}"

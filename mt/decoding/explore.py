@@ -197,6 +197,7 @@ def _attending(translator: Translator, row: Row, places: Places) -> Translator:
     if wrong := [place for of_step in places.values() for place in of_step if not 0 <= place < length]:
         raise UserError(f"the source has {length} positions, from 0, and none of number {wrong[0]}: force another")
     network.steps = partial(_forced, places)
+    # Parts would align the hypotheses once more, without the forced steps.
     network.parts = ()
     translator = copy(translator)
     translator.network = network

@@ -111,6 +111,7 @@ def load(
     runs = resolve_runs(run)
     if engine == "onnx":
         return load_graphs(runs, checkpoint, device, precision)
+    # A folder of graphs has a manifest, and no model for torch.
     for folder in runs:
         if (folder / MANIFEST).is_file():
             raise UserError(

@@ -225,6 +225,7 @@ def load_graphs(
             "export again (--precision int8)"
         )
     (folder,) = runs
+    # The rest of the folder is read as that of a run.
     network = OnnxNetwork(folder)
     path = folder / "config.json"
     config = parse(as_now(read_json(path, _REMEDY)), ExportedConfig, str(path))

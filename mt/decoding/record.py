@@ -90,6 +90,7 @@ def record(
     if replay is not None:
         target = translator.tokenizers.target
         plain["probabilities"] = [_rounded(math.exp(log_prob)) for log_prob in replay.log_probs.tolist()]
+        # What has a probability of 0 was never possible.
         plain["top"] = [
             [
                 [piece, _rounded(probability), token]

@@ -222,6 +222,7 @@ class Translation:
         if gold is not None:
             found = {link for link in self.links if known is None or link[1] in known}
             marks |= {"gold": self._cells(gold, columns, rows), "found": self._cells(found, columns, rows)}
+        # Stops, reads and writes belong to tokens.
         if words:
             weights = weights_between_words(self.alignment, self.units.source, self.units.target)
             sources = [_joined(self.source_tokens, pieces) for pieces in columns]

@@ -49,6 +49,7 @@ class UnknownWords:
         written = self._written(str(source), words)
         entries = {}
         for position in unknown:
+            # The piece with the most attention counts, unless it belongs to no word.
             pairs = zip(words, translation.alignment[position], strict=True)
             weights = [0.0 if word is None else weight for word, weight in pairs]
             best = int(np.argmax(weights))
@@ -96,6 +97,7 @@ class UnknownWords:
             if word is None:
                 written.append(None)
                 continue
+            # Blanks as around the word in the source. Behind a single piece there is none: the next one marks its own.
             blanks = begins[group[0]], begins[group[-1] + 1]
             if not target.marks_beginnings:
                 blanks = True, True

@@ -40,6 +40,7 @@ def export(
         require_choice(option, str(value), known)
     _require_new(folder)
     terms = _terms(licence)
+    # Located once, since `best` may move in a run that still trains.
     source = locate(run, checkpoint)
     model, tokenizers, config = load_model(source, checkpoint)
     meta = load_meta(source)

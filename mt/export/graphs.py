@@ -85,6 +85,7 @@ def write_graphs(folder: Path, model: Seq2Seq, config: Config, checkpoint: Mappi
             f"--format onnx needs what the extra onnx brings ({error}): pip install onnx onnxscript onnxruntime "
             "'torch>=2.8'"
         ) from None
+    # Whether the attention reads hard is part of a graph, and cannot be chosen in decoding.
     hard = reads_hard(revised_search(config.search, {"name": "greedy"}), model)
     model = model.eval()
     with torch.no_grad():
@@ -93,6 +94,7 @@ def write_graphs(folder: Path, model: Seq2Seq, config: Config, checkpoint: Mappi
         with _quiet():
             for name in (ENCODER, STEP):
                 quantize(folder / name)
+    # The manifest comes last, since it has the sums of all other files.
     sums = {path.name: sha256(path) for path in sorted(folder.iterdir())}
     manifest = Manifest(
         format=FORMAT,

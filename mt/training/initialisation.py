@@ -119,6 +119,7 @@ def read_vectors(path: Path, words: Container[str], size: int) -> tuple[dict[str
                 undecodable += 1
             line = line.rstrip(" \r\n")
             if number == 1:
+                # Two whole numbers alone are no word and its vector.
                 is_header = line.count(" ") == 1 and line.replace(" ", "").isdecimal() and len(line) <= _LONGEST_HEADER
                 _require_size(path, line, is_header, size)
                 if is_header:

@@ -134,13 +134,16 @@ def learning_rate(
             hold = max(HOLD, config.warmup) if chosen is None else chosen
             return lr * min(1.0, (hold / update) ** 0.5)
         case PlateauConfig(factor=factor, patience=patience):
+            # Each run of bad validations lets the rate fall once for every patience + 1 of them.
             return lr * factor ** sum(bad // (patience + 1) for bad in bad_validations)
         case DecayConfig() as decay:
             reached = update if decay.unit == "updates" else epoch
             periods = max(0, reached - decay.after) / decay.every
             fallen = lr * decay.factor ** (math.ceil(periods) if decay.staircase else periods)
+            # Never below the floor, except where the warm-up itself is.
             return max(fallen, min(decay.floor, lr))
         case CooldownConfig(share=share, factor=factor) if total is not None:
+            # Over the last share of the updates, the exponent rises from 0 to 1.
             return lr * factor ** max(0.0, 1 - (total - update) / (share * total))
     return lr
 
@@ -178,7 +181,7 @@ def restore_moments(
     found: dict[int, dict[str, Tensor]] = {}
     for full_name, tensor in tensors.items():
         name, _, key = full_name.rpartition(".")
-        if key == ENDING:
+        if key == ENDING:  # the moving average, which was restored above
             continue
         wanted = expected.get(name, {}).get(key)
         if wanted is None or (tensor.shape, tensor.dtype) != (wanted.shape, wanted.dtype):

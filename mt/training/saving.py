@@ -94,6 +94,7 @@ def save(
         corpus=run.corpus.meta["fingerprint"],
         initialisation=run.initialisation,
     )
+    # Training never goes on from a mean, so that it needs no moments.
     training = None if mean else moments(run.model, run.optimizer)
     if training is not None and run.moving_average is not None:
         training |= run.moving_average.tensors()

@@ -45,6 +45,7 @@ def train_and_test(run: Run) -> dict[str, Any]:
                     if run.config.training.test:
                         with run.evaluating():
                             results = final_results(run)
+            # A signal may have come while the files were closed.
             run.signals.check()
         return results
     except LostError as error:
@@ -52,6 +53,7 @@ def train_and_test(run: Run) -> dict[str, Any]:
             raise interruption(run.signals.received, _how_to_go_on(run)) from None
         raise LostError(_how_to_go_on(run)) from error
     except KeyboardInterrupt as interrupt:
+        # The first signal that came decides how the process ends.
         number = interrupt.number if isinstance(interrupt, Interrupted) else signal.SIGINT
         raise interruption(run.signals.received or number, _how_to_go_on(run)) from None
     except OSError as error:

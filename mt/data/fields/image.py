@@ -189,6 +189,7 @@ def _bytes(picture: Image) -> np.ndarray:
                 "white: write 8 or 16 bits without a sign"
             )
         if bits == 16:
+            # The fewest bits that the brightest pixel needs.
             bits = next(filled for filled in _BITS if highest < 1 << filled)
         grey = levels / (1 << (bits - 8))
     # What the file calls transparent is white.

@@ -94,6 +94,7 @@ def opened_recording(source: str | Path | bytes) -> Iterator[Recording]:
                 "or flac"
             )
         opened = io.BytesIO(source) if isinstance(source, bytes) else path
+        # The caller reads inside, so that its errors become sentences here, too.
         with _file(soundfile.SoundFile, opened) as file:
             if _start(opened) == b"RIFF":
                 _require_true_length(opened, path, size)
@@ -154,6 +155,7 @@ def _wanted(file: Any, name: str, path: str, span: tuple[float, float] | None) -
             raise SourceError(
                 f"{name} is to be read from {begin:g} to {end:g} seconds, but {path} has {whole / rate:.2f} seconds"
             )
+        # A file without a length cannot seek.
         if whole is None:
             return _later(file, name, path, round(begin * rate), round(end * rate))
         start = int(begin * rate)
