@@ -180,6 +180,7 @@ class DatasetConfig(Options):
         """Names the unit that `links` join; None where there are no links."""
         if self.links is None:
             return None
+        # eflomal runs on words of ours, and a file counts words of its own.
         return "word" if self.links == EFLOMAL else LINK_UNITS[self.link_words]
 
     def located(self, source: str) -> str:

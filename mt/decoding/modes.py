@@ -78,6 +78,7 @@ def _copied(module: Any) -> Any:
 
 def reads_hard(search: SearchConfig, model: DecodableModel) -> bool:
     """Returns whether this search reads the attention of this model hard. The two must be compatible."""
+    # Online search writes where the attention decides to stop, and wait-k by counting alone.
     if isinstance(search, OnlineConfig):
         return True
     return not isinstance(search, WaitKConfig) and search.mode != "soft" and model.supports_hard
@@ -85,6 +86,7 @@ def reads_hard(search: SearchConfig, model: DecodableModel) -> bool:
 
 def extends(search: SearchConfig, model: DecodableModel) -> bool:
     """Returns whether a search writes with this model while its encoder reads on; other streams draft anew."""
+    # The models of an ensemble would stop at different positions.
     single_model = model.as_online_model
     if single_model is None or not search.extends:
         return False

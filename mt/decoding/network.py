@@ -146,6 +146,7 @@ def decode_rows(
             limits = [search.longest(length) for length in batch.lengths]
             processors = [each for part in parts for each in part.processors(indices, limits)]
             decoded = decode(search, *batch, sources, processors)
+        # Outside, since a part may encode the sources once more.
         for part in parts:
             decoded = part.revised(DecodedBatch(network, search, indices, sources, decoded))
         share.append((indices, decoded))

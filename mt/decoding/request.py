@@ -82,6 +82,7 @@ def requests_of(
     given = {"constraints": constraints, "avoid": avoid, "prefix": prefix}
     given = {key: [value] if alone else value for key, value in given.items() if value is not None}
     for key, value in given.items():
+        # A str or a mapping would pass for a sequence, of its characters or keys.
         if isinstance(value, str | Mapping) or not isinstance(value, Sequence) or len(value) != len(names):
             raise UserError(
                 f"{key} is asked of {len(names)} texts: give a list with an entry for each, where None asks for nothing"

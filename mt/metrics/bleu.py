@@ -138,6 +138,7 @@ class Ter(_SacreBleu):
 
 def _is_installed(tokenizer: str) -> bool:
     _, modules = _PACKAGES.get(tokenizer, ("", ()))
+    # `find_spec` looks for a module without loading it.
     return all(find_spec(module) for module in modules)
 
 

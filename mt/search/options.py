@@ -96,6 +96,7 @@ class SearchOptions(Options):
     def at_most(self, length: int) -> Self:
         """Returns these options, under which no hypothesis has more than `length` tokens."""
         changes: dict[str, float | int] = {"max_length": min(self.max_length or length, length)}
+        # A max_length alone would be the only limit, so that the one that rises with the source is set, too.
         if self.max_ratio is not None or self.max_length is None:
             changes["max_ratio"], changes["max_extra"] = self._ratio_and_extra
         return self.model_copy(update=changes)

@@ -240,6 +240,7 @@ class Log:
         """
         events = subfolder(folder, "tensorboard")
         self._path = folder / "metrics.jsonl"
+        # A kill may leave records of updates that are made again, and half of a line.
         lines = [line for line in _lines(self._path) if _stays(line, update, validated)] if self._path.exists() else []
         if self._path.exists():
             write_text(self._path, lines)

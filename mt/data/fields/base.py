@@ -252,6 +252,7 @@ class ArrayField(Field):
         rows: list[np.ndarray | None] = []
         for source in sources:
             try:
+                # Examples in a row that share a picture or a sound store it once.
                 rows += [None] if source == source_before else self.encode([opened(source)], tokenizer)
             except SourceError as error:
                 error.source = source

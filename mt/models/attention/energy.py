@@ -127,6 +127,7 @@ class Concat(Energy):
         self.normalized = normalized
         self.project_query = Linear(query_size, config.attention_dim, bias=False, int8=True)
         self.project_value = Linear(value_size, config.attention_dim, bias=normalized)
+        # Drawn as torch draws the weights of a linear layer with this many inputs.
         self.direction = nn.Parameter(torch.empty(config.attention_dim).uniform_(-1, 1) / config.attention_dim**0.5)
 
     def keys(self, encoded: Encoded) -> Float[Tensor, "B S K"]:

@@ -257,6 +257,7 @@ class Decoder(nn.Module, ABC):
         if self.copying is not None:
             logits = self.copying.log_probs(logits, readout, step, memory)
         state = DecoderState(recurrent, step.state)
+        # A mixture with copies is normalised already, and plain logits are not.
         return Prediction(logits, step.attended, state, normalized=self.copying is not None)
 
     @abstractmethod

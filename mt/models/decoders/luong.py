@@ -102,6 +102,7 @@ class Luong(Decoder):
         """Returns the readout h~, and the state after the step."""
         *recurrent, feed = query.decoder_state
         readout = self._combine(context, query.vector)
+        # Without input feeding nothing reads h~ again, and the state keeps its zeros.
         return readout, (*recurrent, readout if self.input_feeding else feed)
 
     def _combine(
