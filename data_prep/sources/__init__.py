@@ -9,7 +9,7 @@ import importlib
 import os
 from pathlib import Path
 
-from data_prep.sources.base import Source, cut, digest, files_below, from_lists, mix, shorten, spread, without_test
+from data_prep.sources.base import Source, cut, digest_of_code, from_lists, mix, shorten, spread, unmarked, without_test
 from data_prep.sources.entities import unescape_texts
 from data_prep.sources.files import LocalFiles
 from data_prep.sources.hub import Repository, tables_below
@@ -33,6 +33,8 @@ def open_source(config: DatasetConfig) -> Source:
     # Links count the words of unescaped text, and belong to pairs before any is cut off as dev or test.
     if config.unescape:
         source, *others = (unescape_texts(each, written=written) for each in (source, *others))
+    if "pron_wer" in config.metrics:
+        source, *others = map(unmarked, (source, *others))
     if config.links is not None:
         source, *others = link([source, *others], config)
     if config.cut:
@@ -83,12 +85,6 @@ def generated_text(config: DatasetConfig) -> Source:
 
     splits = from_lists(examples, name, ("source", "target"), SPLITS)
     return Source(splits, lambda: digest_of_code(Path(__file__).parents[1] / "generated" / name))
-
-
-def digest_of_code(folder: Path) -> str:
-    """Returns a digest that changes when a file of a package changes."""
-    paths = [path for path in files_below(folder) if path.suffix != ".pyc"]
-    return digest((str(path.relative_to(folder)), path) for path in paths)
 
 
 def _as_stored(config: DatasetConfig) -> Source:

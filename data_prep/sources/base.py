@@ -1,8 +1,8 @@
 """Sources of raw text: splits that can be read again and again, with names for errors and fingerprints.
 
 Each kind of source is a function that returns a `Source`. A step between reading and cleaning is a function that takes
-a source and returns it with some splits changed: `without_test`, `spread`, `mix`, `shorten`, and `cut`, which chooses
-dev and test. First come the files of a folder, then sources, then the steps.
+a source and returns it with some splits changed: `without_test`, `spread`, `unmarked`, `mix`, `shorten`, and `cut`,
+which chooses dev and test. First come the files of a folder, then sources, then the steps.
 """
 
 import functools
@@ -17,7 +17,7 @@ import numpy as np
 
 from mt.common.input_files import sha256
 from mt.data.corpus import Example
-from mt.data.words import count_words, first_words
+from mt.data.words import VARIANT, count_words, first_words
 from mt.errors import UserError
 
 # The files of a folder, without those that operating systems put there, and a digest of their contents.
@@ -41,6 +41,12 @@ def digest(files: Iterable[tuple[str, Path]]) -> str:
     """Returns one SHA-256 (hex) of the contents of files, and of what each is read as, in this order."""
     contents = [[kind, sha256(path)] for kind, path in files]
     return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
+
+
+def digest_of_code(folder: Path) -> str:
+    """Returns a digest that changes when a file of a package changes."""
+    paths = [path for path in files_below(folder) if path.suffix != ".pyc"]
+    return digest((str(path.relative_to(folder)), path) for path in paths)
 
 
 # Raw pairs in splits.
@@ -155,6 +161,11 @@ def spread(source: Source) -> Source:
         return [example, *(example._replace(target=text, links="") for text in further)]
 
     return changed(source, change)
+
+
+def unmarked(source: Source) -> Source:
+    """Returns a source whose words have no marks of further pronunciations, as `abbe(1)` has in CMUdict."""
+    return changed(source, lambda _, example: [example._replace(source=VARIANT.sub("", example.source))])
 
 
 def mix(source: Source, others: Sequence[Source]) -> Source:

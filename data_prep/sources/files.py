@@ -36,8 +36,6 @@ class LocalFiles:
         self._splits = {
             split: _find(folder, config.splits[split], config.columns(split)) for split in splits or config.uncut
         }
-        for pairs in self._splits.values():
-            pairs.of_phones = "pron_wer" in config.metrics
 
     def source(self) -> Source:
         splits = {split: pairs.split() for split, pairs in self._splits.items()}

@@ -20,7 +20,6 @@ import pyarrow.parquet as pq
 from data_prep.sources.base import RawSplit, Records, require_some
 from data_prep.sources.cells import NESTED, Columns, example, require_once, require_sides
 from mt.data.corpus import Example
-from mt.data.words import VARIANT
 from mt.errors import UserError, message_of, shown
 from mt.text_io import file_lines, without_mark
 
@@ -28,18 +27,12 @@ Rows = Iterator[tuple[int, list[str]]]
 """The fields of rows, each with the number of its line."""
 
 _ADVICE = "set dataset.source and dataset.target (to the columns' numbers, from 1, if this line is a pair already)"
-_DICTIONARIES = "docs/tutorials/pronunciation.md has commands for CMUdict and other dictionaries"
-_NAMES = "the first line has their names, or dataset.source and dataset.target are their numbers (see docs/data.md)"
 _BATCH = 10_000  # rows of parquet in memory at once
 _LONGEST_FIELD = 1 << 24  # characters in CSV, where a quotation mark without its fellow swallows all that follows
 
 
 class TableFile(ABC):
     """A file with a row for each pair. A line of text with nothing in it but spaces is no row, wherever it stands."""
-
-    of_phones = False
-    """Whether it has words and their pronunciations. Then marks of further pronunciations are no letters, and errors
-    say where dictionaries are explained."""
 
     def __init__(self, path: Path, columns: Columns) -> None:
         """columns: the names of those to read."""
@@ -97,8 +90,7 @@ class FieldsFile(TableFile):
         for number, fields in rows:
             if len(fields) == width:
                 more_references = tuple([fields[column] for column in more]) if more else ()
-                text = VARIANT.sub("", fields[source]) if self.of_phones else fields[source]
-                yield f"{self._path}, line {number}", Example(text, fields[target], "", more_references)
+                yield f"{self._path}, line {number}", Example(fields[source], fields[target], "", more_references)
             elif not _blank(fields):
                 raise UserError(
                     f"{self._path}, line {number} is cut into {len(fields)} and line {start} into {width} fields: "
@@ -126,7 +118,8 @@ class FieldsFile(TableFile):
                 raise UserError(
                     f"{self._path}, line {number} is one column ({shown(fields[0], 40)}): write columns with "
                     f"{self._separator} between them in every line (in .tsv tabs, in .csv commas), and no comments; "
-                    f"{_DICTIONARIES if self.of_phones else _NAMES}"
+                    "the first line has their names, or dataset.source and dataset.target are their numbers (see "
+                    "docs/data.md, and of CMUdict and other dictionaries docs/tutorials/pronunciation.md)"
                 )
             if all(column.isdecimal() for column in self._columns[:2]):
                 names = [str(column) for column in range(1, len(fields) + 1)]

@@ -66,6 +66,13 @@ def test_marks_of_further_pronunciations_are_no_letters(folder: Path) -> None:
     assert all(len(group) == 2 for group in cut.split("dev").column("references"))
 
 
+def test_two_texts_may_have_such_marks_too(tmp_path: Path) -> None:
+    for split in ("train", "dev", "test"):
+        (tmp_path / f"{split}.1").write_text("a\nab(1)\n")
+        (tmp_path / f"{split}.2").write_text("x\ny\n")
+    assert [pair.source for pair in open_source(letters(tmp_path)).splits["train"].read()] == ["a", "ab"]
+
+
 def test_one_file_is_cut_by_words(tmp_path: Path) -> None:
     lines = [f"{word}\tx {number}\n" for word in map(str, range(200)) for number in "12"]
     (tmp_path / "all.tsv").write_text("".join(lines))
