@@ -18,7 +18,7 @@ from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 
 from mt.common.options import Options
 from mt.data.fields import AudioField
-from mt.decoding.streaming import Session, outcomes
+from mt.decoding.streaming import Session, finish_each, read_each
 from mt.errors import UserError
 from mt.search.config import SearchConfig
 from mt.serve.bodies import Key, Wishes, decoded, validated
@@ -87,10 +87,10 @@ class Reading:
         sessions = [item.session for item in items]
         try:
             if self.ends:
-                return outcomes(sessions)
+                return finish_each(sessions)
             # A tail follows the last part, so that it counts only when nothing else is left.
             parts = [item.parts.popleft() for item in items]
-            found = outcomes(sessions, parts, ["" if item.parts else item.tail for item in items])
+            found = read_each(sessions, parts, ["" if item.parts else item.tail for item in items])
         except Exception as error:
             # Not raised: the batch would be done again in halves, with parts that are already taken.
             return [error for _ in items]

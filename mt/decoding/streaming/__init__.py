@@ -6,11 +6,11 @@ from mt.decoding.modes import DecodableModel, attends, extends, require_compatib
 from mt.decoding.request import Request
 from mt.decoding.streaming.extend import ExtendedSession
 from mt.decoding.streaming.redraft import RedraftedSession, simulated
-from mt.decoding.streaming.session import Session, Streaming, finish, outcomes, read
+from mt.decoding.streaming.session import Session, Streaming, finish, finish_each, read, read_each
 from mt.decoding.translator import Translator
 from mt.search.config import SearchConfig, revised_search
 
-__all__ = ["Session", "finish", "open_session", "outcomes", "read", "simulated", "streaming_search"]
+__all__ = ["Session", "finish", "finish_each", "open_session", "read", "read_each", "simulated", "streaming_search"]
 
 
 def streaming_search(search: SearchConfig, model: DecodableModel) -> SearchConfig:

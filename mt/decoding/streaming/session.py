@@ -24,6 +24,10 @@ from mt.errors import UserError
 from mt.search.config import SearchConfig
 from mt.text_io import composed
 
+Source = str | Iterable[str] | np.ndarray
+"""What comes of one: words of a text, or samples of a sound."""
+Outcomes = list[list[str] | UserError]
+"""Of each session the words that it writes, or why it cannot go on."""
 NextRow = Callable[[], Row | None]
 """Reads the next part of a source, or its end, and returns its positions; None of a blank source."""
 
@@ -116,7 +120,7 @@ class Session(ABC):
         """How many words of the source, or milliseconds, have been read."""
         return self._source.read
 
-    def read(self, source: str | Iterable[str] | np.ndarray, tail: str = "") -> list[str]:
+    def read(self, source: Source, tail: str = "") -> list[str]:
         """Reads the next word of the source, or several in turn, of a text or an iterable; or what has come of a sound.
         Returns the words that are certain with it.
 
@@ -202,32 +206,35 @@ class Session(ABC):
         self.delays += [self.source_read] * len(words)
 
 
-def read(
-    sessions: Iterable[Session], sources: Iterable[str | Iterable[str] | np.ndarray], tails: Sequence[str] | None = None
-) -> list[list[str]]:
+def read(sessions: Iterable[Session], sources: Iterable[Source], tails: Sequence[str] | None = None) -> list[list[str]]:
     """Does `Session.read` for several sessions in one batch, and returns the words that each writes: the same as alone.
 
     Raises UserError where sessions cannot share a batch, and as `Session.read` for the first that cannot go on
     (`Session.failure`); those beside it have read then.
     """
-    return _words(outcomes(sessions, sources, tails))
+    return _words(read_each(sessions, sources, tails))
 
 
 def finish(sessions: Iterable[Session]) -> list[list[str]]:
     """Does `Session.finish` for several sessions in one batch. Raises UserError as `read`."""
-    return _words(outcomes(sessions))
+    return _words(finish_each(sessions))
 
 
-def outcomes(
-    sessions: Iterable[Session],
-    sources: Iterable[str | Iterable[str] | np.ndarray] | None = None,
-    tails: Sequence[str] | None = None,
-) -> list[list[str] | UserError]:
-    """Does `read`, or without sources `finish`, and returns of each session the words that it writes, or why it cannot
-    go on. Raises UserError where sessions cannot share a batch."""
+def read_each(sessions: Iterable[Session], sources: Iterable[Source], tails: Sequence[str] | None = None) -> Outcomes:
+    """Does `read`, and returns the outcome of each session. Raises UserError where sessions cannot share a batch."""
     sessions = _listed(sessions)
+    return _outcomes(sessions, _turns(sessions, [*sources], tails))
+
+
+def finish_each(sessions: Iterable[Session]) -> Outcomes:
+    """Does `finish`, and returns the outcome of each session. Raises UserError where sessions cannot share a batch."""
+    sessions = _listed(sessions)
+    return _outcomes(sessions, [[session._end] for session in sessions])
+
+
+def _outcomes(sessions: Sequence[Session], turns: Sequence[Sequence[NextRow]]) -> Outcomes:
+    """Lets sessions take their turns, those of one turn in one batch, and returns the outcome of each."""
     words_before = [len(session.words) for session in sessions]
-    turns = [[session._end] for session in sessions] if sources is None else _turns(sessions, [*sources], tails)
     for session in sessions:
         session.failure = None
     for turn in zip_longest(*turns):

@@ -10,7 +10,7 @@ import torch
 from mt.data.glossary import glossaries_of
 from mt.data.tokenizer import EOS
 from mt.decoding.request import LexicalConstraints, Request
-from mt.decoding.streaming import Session, finish, open_session, outcomes, read, simulated
+from mt.decoding.streaming import Session, finish, finish_each, open_session, read, simulated
 from mt.decoding.streaming.extend import ExtendedSession
 from mt.decoding.streaming.redraft import RedraftedSession
 from mt.decoding.streaming.session import Streaming
@@ -240,7 +240,7 @@ def test_a_session_that_asks_for_the_impossible_fails_alone(policy: str, setting
         assert impossible.failure is None or not impossible.words
     if search.timed:
         assert refused
-    answers = outcomes([*beside, impossible])
+    answers = finish_each([*beside, impossible])
     assert isinstance(answers[2], UserError)
     for session in beside:
         assert (session.words, session.tokens, session.failure) == (alone.words, alone.tokens, None)

@@ -15,7 +15,7 @@ from mt.decoding.confidence import Calibration, Confidence, word_features
 from mt.decoding.delays import timing
 from mt.decoding.lexical import ConstraintEncoder
 from mt.decoding.request import LexicalConstraints, Request
-from mt.decoding.streaming import finish, outcomes, read
+from mt.decoding.streaming import finish, finish_each, read, read_each
 from mt.decoding.streaming.extend import ExtendedSession
 from mt.errors import UserError
 from mt.search.config import GreedyConfig, OnlineConfig, WaitKConfig
@@ -280,8 +280,8 @@ def test_a_session_that_comes_to_a_dead_end_fails_alone(setting, sentences) -> N
             continue
         beside = ExtendedSession(ours)
         for word in source:
-            outcomes([session, beside], [word] * 2)
-        *_, ended = outcomes([beside, session])
+            read_each([session, beside], [word] * 2)
+        *_, ended = finish_each([beside, session])
         assert (beside.words, beside.delays, beside.failure) == (alone.words, alone.delays, None)
         stuck += isinstance(ended, UserError)
         if session.failure is not None:
