@@ -155,8 +155,6 @@ def _of_sentences(requests: Sequence[Request], counts: Sequence[int]) -> list[Re
             raise UserError(
                 f"{request.name} has {count} sentences, and constraints are asked of one: give each sentence as a text"
             )
-        if request.lexical.prefix and not count:
-            raise UserError(f"{request.name} has no sentence that could begin with its prefix: leave the prefix out")
         of_sentences += [request if not place else _anywhere(request) for place in range(count)]
     return of_sentences
 

@@ -58,7 +58,7 @@ def require_steerable(config: SearchConfig, asked: TokenConstraints, text: Raw |
             f"{asked.name} asks for tokens in a row twice, which "
             f"{as_written('search.no_repeat_ngram_size', size)} forbids: leave out the one or the other"
         )
-    if asked.fewest and isinstance(text, str) and is_blank(text):
+    if asked.phrases is not None and isinstance(text, str) and is_blank(text):
         raise UserError(
             f"{asked.name} is blank, so that its translation is empty, and asks for words: leave out what it asks for"
         )
@@ -293,7 +293,7 @@ def parts_of(
 
     requests, texts: of all sources. indices: of those that are decoded. others: further parts, which come behind the
     constraints, and before minimum Bayes risk, which ranks what was found. Raises UserError for what is impossible,
-    for what this search cannot do, and for words that are asked of a blank text.
+    for what this search cannot do, and for phrases that must appear in that of a blank text.
     """
     parts = list(others)
     if requests is not None and texts is not None:

@@ -183,10 +183,19 @@ def test_of_several_texts_the_one_is_named(made) -> None:
     translator = made("bpe")
     require_refusal(lambda: translator.translate(["two", "cats"], BEAM, constraints=[None, ["☃"]]), r"^text 2 asks for")
     with pytest.raises(UserError, match=r"^text 2 is blank, so that its translation is empty, and asks for words"):
-        translator.translate(["two", " "], BEAM, prefix=[None, "die"])
+        translator.translate(["two", " "], BEAM, constraints=[None, ["die"]])
     for wrong in (["die"], "die", {"text": "die"}):
         with pytest.raises(UserError, match=r"^prefix is asked of 2 texts: give a list with an entry for each"):
             translator.translate(["two", "cats"], BEAM, prefix=wrong)
+
+
+def test_a_blank_text_is_empty_whatever_its_translation_begins_with(made) -> None:
+    """A stream, too, begins nothing where nothing comes."""
+    translator = made("bpe")
+    two, blank = translator.translate(["two", " \u200b"], BEAM, prefix=["die", "die"])
+    assert two.text.startswith("die") and (blank.text, blank.tokens) == ("", ())
+    session = translator.stream(prefix="die")
+    assert [session.read(" "), session.finish(), session.text] == [[], [], ""]
 
 
 LINES = [
