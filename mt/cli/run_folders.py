@@ -1,8 +1,11 @@
 """Names the folders of runs: the resolvers that conf/config.yaml calls for `hydra.run.dir` and `hydra.sweep`."""
 
+import atexit
 import contextlib
 import itertools
 import re
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,7 @@ from omegaconf import OmegaConf
 from mt import checkpoint
 from mt.cli.composition import STATUS
 from mt.errors import UserError, reported
-from mt.training.start import AUTO, run_of
+from mt.training.start import AUTO, RUN, run_of
 
 _LONGEST_NAME = 120
 
@@ -26,7 +29,8 @@ def register() -> None:
 
 
 def _run_folder(chosen: Any, resume: Any, default: str) -> str:
-    """Returns the folder of a single run: the folder of the run to resume, else a new one, which it makes.
+    """Returns the folder of a single run: the folder of the run to resume, else a new one, which it makes. Where no run
+    begins in it, nothing is left of it at the end of the process.
 
     chosen: the option `folder`, or None. resume: the option `resume`: a run, `auto` or None. default: used where
     `folder` is None.
@@ -37,11 +41,21 @@ def _run_folder(chosen: Any, resume: Any, default: str) -> str:
             checkpoint.locate(run, "last")
             return str(run)
         wanted = Path(default if chosen is None else str(chosen))
-        if resume is None:
-            return str(new_folder(wanted))
-        wanted.mkdir(parents=True, exist_ok=True)
-        return str(wanted)
+        there = {path for path in (wanted, *wanted.parents) if path.exists()}
+        folder = wanted if resume == AUTO else new_folder(wanted)
+        made = [path.absolute() for path in (folder, *folder.parents) if path not in there]
+        atexit.register(_forget, folder.absolute(), made)
+        return str(folder)
     raise AssertionError("`reported` ends the process")
+
+
+def _forget(folder: Path, made: Sequence[Path]) -> None:
+    """Removes the record of Hydra and the folders that were made, the innermost first, where no run has begun."""
+    if not (folder / RUN).exists():
+        shutil.rmtree(folder / ".hydra", ignore_errors=True)
+        for path in made:
+            with contextlib.suppress(OSError):  # something else was written there
+                path.rmdir()
 
 
 def new_folder(wanted: Path) -> Path:

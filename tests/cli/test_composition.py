@@ -5,6 +5,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from mt.cli.training import run_jobs
 from mt.common.options import parse
 from mt.config import Config
 from mt.errors import Preempted, UserError
+from mt.training.start import RUN
 from tests.marks import exhaustive
 from tests.refusals.sentences import require_refusal
 
@@ -203,6 +205,28 @@ def test_a_run_has_a_folder_of_its_own(call: Call, tmp_path: Path, trained: Path
     with pytest.raises(SystemExit):
         call("resume=nowhere")
     assert not (tmp_path / "nowhere").exists()
+
+
+def refuse(plain: dict[str, Any]) -> None:
+    raise UserError("no")
+
+
+@pytest.mark.parametrize("options", [[], ["folder=mine/a/b"], ["folder=mine/a", "resume=auto"], ["folder=mine"]])
+def test_nothing_is_left_where_no_run_begins(options: list[str], call: Call, tmp_path: Path, monkeypatch) -> None:
+    ends: list[Callable[[], None]] = []
+    monkeypatch.setattr("mt.cli.run_folders.atexit.register", lambda end, *given: ends.append(partial(end, *given)))
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(SystemExit):
+        call(*options, body=refuse)
+    assert len([*tmp_path.rglob(".hydra")]) == 1
+    monkeypatch.chdir(tmp_path / "mine")
+    ends.pop()()
+    assert [*tmp_path.rglob("*")] == [tmp_path / "mine"]
+    # One that has begun stays.
+    monkeypatch.chdir(tmp_path)
+    call(*options, body=lambda plain: (output_folder() / RUN).touch())
+    ends.pop()()
+    assert len([*tmp_path.rglob(".hydra/overrides.yaml")]) == 1 and not ends
 
 
 def test_the_runs_of_a_sweep_are_named_by_what_is_set(call: Call):
