@@ -126,7 +126,7 @@ def _add_line_options(parser: Parser) -> None:
     parser.add_argument("--leave-out", action="store_true", help=help_text)
     parser.add_argument("--format", choices=tuple(FORMATS), help="the text is a document, whose tags are kept")
     help_text = "with --format: syntaxes of what is kept whole, as braces,qt; else those of the run"
-    parser.add_argument("--placeholders", type=_names, metavar="NAMES", help=help_text)
+    parser.add_argument("--placeholders", type=lambda names: names.split(","), metavar="NAMES", help=help_text)
     parser.add_argument("--each-line", action="store_true", help="with --format: each line is a document")
 
 
@@ -276,7 +276,3 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
             raise UserError(f"{config.dataset.name} has no {options.split} split: choose --split dev")
         evaluated = (translator, split, options.split, folder, changes)
         evaluate_runs(options.run, checkpoint, *evaluated, calibrates=options.calibrate)
-
-
-def _names(text: str) -> list[str]:
-    return text.split(",")

@@ -1,17 +1,13 @@
 """The command `serve`: its manual, which `--help` prints, and its function."""
 
+import argparse
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from mt.cli.arguments import add_model_options
+from mt.cli.arguments import add_model_options, load_translator
 from mt.cli.parser import Parser, whole_number
-from mt.decoding.load import load, resolve_runs
 from mt.errors import UserError, reported
-
-if TYPE_CHECKING:
-    from mt.decoding.translator import Translator
 
 SERVE = """Serve runs over HTTP and WebSocket: a page that shows what the attention does, and routes that clients of
 LibreTranslate speak (docs/serving.md).
@@ -48,15 +44,8 @@ def serve(arguments: Sequence[str] | None = None) -> None:
         limits = Limits()
         listening = listen(options.host, options.port)
         named = _named(options.runs)
-        translators: Mapping[str, Translator] = {
-            name: load(
-                resolve_runs(path)[0],
-                checkpoint=options.checkpoint or "best",
-                device=options.device,
-                engine=options.engine,
-                precision=options.precision,
-            )
-            for name, path in named.items()
+        translators = {
+            name: load_translator(argparse.Namespace(**vars(options), run=run)) for name, run in named.items()
         }
         # A server of this machine alone answers only to its names.
         local = listening.getsockname()[0] in ("127.0.0.1", "::1")
@@ -73,9 +62,9 @@ def require_key(key: str | None) -> str | None:
     return key
 
 
-def _named(runs: Sequence[str]) -> dict[str, str]:
+def _named(runs: Sequence[str]) -> dict[str, Path]:
     """Returns the runs by the names that they are served by. Raises UserError where two have one name."""
-    named: dict[str, str] = {}
+    named: dict[str, Path] = {}
     for run in runs:
         # Without NAME= the name is that of the folder.
         name, equals, path = run.partition("=")
@@ -84,5 +73,5 @@ def _named(runs: Sequence[str]) -> dict[str, str]:
             name = Path(run).resolve().name
         if name in named or not name:
             raise UserError(f"{run} would be served by the name of another run, {name}: give it one, as NAME={path}")
-        named[name] = path
+        named[name] = Path(path)
     return named

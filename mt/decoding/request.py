@@ -4,7 +4,7 @@ Callers say it in four keywords, `Asked`. `requests_of` makes a `Request` for ea
 passed on. `mt.decoding.lexical` makes of a request what a search takes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 from pydantic import Field
 
@@ -65,22 +65,14 @@ def names_of(texts: Sequence[object]) -> list[str]:
     return [f"text {number}" for number, _ in enumerate(texts, start=1)]
 
 
-def requests_of(
-    names: Sequence[str],
-    *,
-    alone: bool,
-    constraints: Any = None,
-    avoid: Any = None,
-    prefix: Any = None,
-    glossary: Any = None,
-) -> list[Request] | None:
+def requests_of(names: Sequence[str], *, alone: bool, **asked: Unpack[Asked]) -> list[Request] | None:
     """Returns what is asked of the translations of some texts, see `Asked`; None where nothing is.
 
     names: what to call the texts. alone: whether there is a single text. Raises UserError for values of another form.
     """
     # A single text has its own value of each keyword, and several texts a list of values.
-    given = {"constraints": constraints, "avoid": avoid, "prefix": prefix}
-    given = {key: [value] if alone else value for key, value in given.items() if value is not None}
+    glossary = asked.pop("glossary", None)
+    given: dict[str, Any] = {key: [value] if alone else value for key, value in asked.items() if value is not None}
     for key, value in given.items():
         # A str or a mapping would pass for a sequence, of its characters or keys.
         if isinstance(value, str | Mapping) or not isinstance(value, Sequence) or len(value) != len(names):
@@ -93,12 +85,5 @@ def requests_of(
     for i, name in enumerate(names):
         plain = {key: value[i] for key, value in given.items() if value[i] is not None}
         lexical.append(parse(plain, LexicalConstraints, name))
-    return with_terms(names, lexical, glossary, alone=alone)
-
-
-def with_terms(
-    names: Sequence[str], lexical: Sequence[LexicalConstraints], glossary: Any, *, alone: bool = False
-) -> list[Request]:
-    """Returns the requests for some texts. names: see `requests_of`. lexical: of each text. glossary: see `Asked`."""
     glossaries = [None] * len(names) if glossary is None else glossaries_of(glossary, len(names), alone=alone)
     return [Request(*each) for each in zip(names, lexical, glossaries, strict=True)]

@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import Any
 
 from mt.data.fields import AudioField, Raw
+from mt.data.glossary import glossaries_of
 from mt.decoding.documents import translate_documents
 from mt.decoding.explore import Explored, can_force, explore
 from mt.decoding.record import record, runners_up
-from mt.decoding.request import Request, names_of, with_terms
+from mt.decoding.request import Request, names_of
 from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.errors import UserError, shown
@@ -161,7 +162,8 @@ class Aligning:
 def _requests(items: Sequence[tuple[Raw, Wishes]]) -> list[Request]:
     """Returns the request for each text, with its constraints."""
     bodies = [body for _, body in items]
-    return with_terms(names_of(bodies), bodies, [body.terms for body in bodies])
+    glossaries = glossaries_of([body.terms for body in bodies], len(bodies))
+    return [Request(*each) for each in zip(names_of(bodies), bodies, glossaries, strict=True)]
 
 
 def _size(run: "ServedRun", source: Raw) -> int:

@@ -63,7 +63,7 @@ def test_one_door(words: list[str], out: str, error: str, monkeypatch, capsys: p
 def test_what_is_served_is_what_is_asked_for(call, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("uvicorn", reason="needs the extra `serve`")
     asked: list[object] = []
-    monkeypatch.setattr("mt.cli.serve.load", lambda run, **options: asked.append((run, options)))
+    monkeypatch.setattr("mt.cli.arguments.load", lambda run, **options: asked.append((run, options)))
     monkeypatch.setattr("mt.serve.app.build", lambda named, *_, **options: asked.append(([*named], options["local"])))
     monkeypatch.setattr("mt.serve.server.serve", lambda app, listening, limits: listening.close())
     options = ["--checkpoint", "last", "--precision", "int8", "--device", "cpu", "--port", 0]

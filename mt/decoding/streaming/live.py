@@ -109,18 +109,14 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def standard_input(remedy: str) -> Iterator[bytes]:
-    """Returns the bytes of standard input as they come.
+    """Yields the bytes of standard input as soon as there are some.
 
     remedy: what to do where there is no standard input. Raises UserError then, and where it cannot be read, and
     BrokenPipeError when nobody reads standard output any more.
     """
     if sys.stdin is None:
         raise UserError(f"standard input is closed: {remedy}")
-    return _chunks(sys.stdin.fileno())
-
-
-def _chunks(number: int) -> Iterator[bytes]:
-    """Yields bytes as soon as there are some."""
+    number = sys.stdin.fileno()
     ready = select.poll()
     ready.register(number, select.POLLIN)
     ready.register(sys.stdout, 0)  # POLLERR, that the other end is gone, is always reported
