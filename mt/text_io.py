@@ -141,6 +141,14 @@ def without_mark(text: str) -> str:
     return text.replace(_BYTE_ORDER_MARK, "")
 
 
+def is_quoted(field: str, marks: Sequence[str] = ('""',)) -> bool:
+    """Returns whether a field of a table is in quotation marks, as CSV has them where it holds one of some marks. Those
+    inside are doubled."""
+    inside = field[1:-1]
+    is_whole = len(field) > 2 and field[0] == field[-1] == '"' and '"' not in inside.replace('""', "")
+    return is_whole and any(mark in inside for mark in marks)
+
+
 def byte_lines(stream: BinaryIO, name: str) -> Iterator[bytes]:
     """Yields the lines of a binary stream with their ends. Raises UserError where one is too long, as `decoded`."""
     for number, line in enumerate(iter(functools.partial(stream.readline, LONGEST_LINE + 1), b""), start=1):

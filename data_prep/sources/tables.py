@@ -21,7 +21,7 @@ from data_prep.sources.base import RawSplit, Records, require_some
 from data_prep.sources.cells import NESTED, Columns, example, require_once, require_sides
 from mt.data.corpus import Example
 from mt.errors import UserError, message_of, shown
-from mt.text_io import file_lines, without_mark
+from mt.text_io import file_lines, is_quoted
 
 Rows = Iterator[tuple[int, list[str]]]
 """The fields of rows, each with the number of its line."""
@@ -135,20 +135,14 @@ class TsvFile(FieldsFile):
 
     def rows(self) -> Rows:
         for number, line in enumerate(file_lines(self._path), start=1):
-            fields = [*map(without_mark, line.split("\t"))]
-            if '""' in line and any(map(_is_quoted, fields)):
+            fields = line.split("\t")
+            if '""' in line and any(map(is_quoted, fields)):
                 raise UserError(
                     f"{self._path}, line {number} has a field in quotation marks that doubles those inside, as CSV "
                     "does. In TSV they would stay in the text: write the table without quoting (pandas: "
                     "quoting=csv.QUOTE_NONE), or as .csv"
                 )
             yield number, fields
-
-
-def _is_quoted(field: str) -> bool:
-    """Returns whether a field is in quotation marks, with others inside, all of them doubled."""
-    inside = field[1:-1]
-    return len(field) > 2 and field[0] == field[-1] == '"' and '"' in inside and '"' not in inside.replace('""', "")
 
 
 class CsvFile(FieldsFile):
@@ -161,7 +155,7 @@ class CsvFile(FieldsFile):
         reader = csv.reader((f"{line}\n" for line in file_lines(self._path)), strict=True)
         try:
             for fields in reader:
-                yield reader.line_num, [*map(without_mark, fields)]
+                yield reader.line_num, fields
         except csv.Error as error:
             raise UserError(
                 f"{self._path}, line {reader.line_num} is not CSV ({error}): mend its quotation marks"

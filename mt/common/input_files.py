@@ -13,7 +13,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from mt.errors import UserError
+from mt.errors import UserError, shown
 
 LARGEST = 1 << 26
 """The most bytes of a file that is read at once: a configuration, results, a tokenizer."""
@@ -68,6 +68,15 @@ def parse_json(text: str | bytes, *, infinite: bool = False) -> Any:
         return json.loads(text) if infinite else json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def parse_json_line(line: str, name: str, form: str) -> Any:
+    """Parses a line of a file. Raises UserError, which names the line, where it is no JSON. form: says what to
+    write."""
+    try:
+        return parse_json(line)
+    except ValueError as error:
+        raise UserError(f"{name} is no JSON ({shown(str(error), 100)}): {form}") from None
 
 
 def read_json(path: Path, remedy: str) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mt.common.input_files import parse_json
+from mt.common.input_files import parse_json_line
 from mt.data.words import term_words
-from mt.errors import UserError, shown
-from mt.text_io import composed, file_lines, is_blank
+from mt.errors import UserError
+from mt.text_io import composed, file_lines, is_blank, is_quoted
 
 _FORM = "write source, TAB, target, with further targets after |"
 _JSON_FORM = 'write {"source": "target", "source": ["target", "target"]}'
@@ -101,28 +101,25 @@ class Glossary:
 def read_glossary(path: Path) -> Glossary | list[Glossary]:
     """Reads a file: a glossary for all texts, or of a `.jsonl` file one for each. Raises UserError where a line is of
     another form; names it."""
-    lines = enumerate(file_lines(path, pipes=True), start=1)
+    lines = [(f"{path}, line {number}", line) for number, line in enumerate(file_lines(path, pipes=True), start=1)]
     if ".jsonl" in path.suffixes:
-        return [_of_object(line, f"{path}, line {number}") for number, line in lines]
+        texts = ((name, "{}" if is_blank(line) else line) for name, line in lines)
+        return [_of_mapping(parse_json_line(text, name, _JSON_FORM), name) for name, text in texts]
     entries = []
-    for number, line in lines:
+    for name, line in lines:
         if is_blank(line):
             continue
-        name = f"{path}, line {number}"
         # A TAB between source and targets, and | between targets.
-        source, *targets = line.split("\t")
+        source, *targets = fields = line.split("\t")
+        if any(is_quoted(field, ('""', ",")) for field in fields):
+            raise UserError(
+                f"{name} has a field in quotation marks, as spreadsheets write it, and no text has the term with them: "
+                "write the table without quoting, or as CSV, of which a command of docs/steering.md makes a glossary"
+            )
         if len(targets) != 1:
             raise UserError(f"{name} has {len(targets)} TAB characters, and an entry has one: {_FORM}")
         entries.append((source, targets[0].split("|"), name))
     return Glossary(entries)
-
-
-def _of_object(line: str, name: str) -> Glossary:
-    try:
-        plain = {} if is_blank(line) else parse_json(line)
-    except ValueError as error:
-        raise UserError(f"{name} is no JSON ({shown(str(error), 100)}): {_JSON_FORM}") from None
-    return _of_mapping(plain, name)
 
 
 def _of_mapping(plain: Any, name: str) -> Glossary:
@@ -143,10 +140,10 @@ def glossaries_of(given: Any, count: int, *, alone: bool = False) -> list[Glossa
     # A file, one glossary for all texts, or a list with one for each.
     if isinstance(given, str | Path):
         given = read_glossary(Path(given))
+    if isinstance(given, Mapping) or (alone and not isinstance(given, list | Glossary)):
+        given = _of_mapping(given, "glossary")
     if isinstance(given, Glossary):
         return [given] * count
-    if isinstance(given, Mapping) or (alone and not isinstance(given, list)):
-        return [_of_mapping(given, "glossary")] * count
     if not isinstance(given, Sequence) or len(given) != count:
         raise UserError(
             f"a glossary for each of {count} texts is a list with as many entries, or a .jsonl file with as many lines"

@@ -4,25 +4,26 @@
 """
 
 import contextlib
+import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import Any, Literal, TextIO
 
 from mt.common.backdrop import PlotFormat
-from mt.common.input_files import parse_json
+from mt.common.input_files import parse_json_line
 from mt.common.links import Links, to_pharaoh
 from mt.common.options import parse
 from mt.common.terminal import note, output
-from mt.data.glossary import Glossary
+from mt.data.glossary import Glossary, glossaries_of
 from mt.decoding.confidence import Unsure
-from mt.decoding.request import LexicalConstraints, Request, with_terms
+from mt.decoding.request import LexicalConstraints, Request
 from mt.decoding.translation import Translation, in_units
 from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords
-from mt.errors import UserError, shown, unwritten
+from mt.errors import UserError, unwritten
 from mt.search.config import SearchConfig
 from mt.search.options import CUT_REMEDY, cut_note
 from mt.storage import require_writable
@@ -130,10 +131,7 @@ def parse_line(line: str, form: LineForm, name: str) -> tuple[str, LexicalConstr
         return text, LexicalConstraints(constraints=tuple(phrases))
     if is_blank(line):
         return "", LexicalConstraints()
-    try:
-        plain = parse_json(line)
-    except ValueError as error:
-        raise UserError(f"{name} is no JSON ({shown(str(error), 100)}): write {_FORM}") from None
+    plain = parse_json_line(line, name, f"write {_FORM}")
     if not isinstance(plain, Mapping):
         raise UserError(f"{name} is no object of JSON: write {_FORM}")
     asked = parse(plain, _Line, name)
@@ -141,6 +139,10 @@ def parse_line(line: str, form: LineForm, name: str) -> tuple[str, LexicalConstr
 
 
 # Translation of a text line by line, to standard output.
+
+_DOCUMENTS = (".html", ".htm", ".xlf", ".xliff")
+_DOCUMENT = re.compile(r"\s*<(!doctype|html|\?xml|xliff)\b", re.IGNORECASE)
+"""How documents are named, and how they begin."""
 
 
 def translate_lines(
@@ -153,7 +155,7 @@ def translate_lines(
     lines_at_once: int,
     numbered: bool = False,
     form: LineForm | None = None,
-    glossary: Glossary | Sequence[Glossary] | None = None,
+    glossary: Glossary | list[Glossary] | None = None,
     unsure: Unsure | None = None,
 ) -> None:
     """Writes the translations of each line of a text to standard output, in order. Standard error gets the numbers of
@@ -168,11 +170,18 @@ def translate_lines(
     if path and path.suffix.lower() in translator.field.endings:
         lines = iter([str(path)])
     name = f"{path or STANDARD_INPUT}, line"
+    asked = _asked(lines, form, glossary, name)
     count = cut = replaced = 0
     with files.opened(path):
         # Lines are written chunk by chunk: a reader has the first ones while later ones are decoded.
-        while chunk := list(islice(lines, lines_at_once)):
-            chunk, requests = _read(chunk, form, glossary, name, count + 1)
+        while read := list(islice(asked, lines_at_once)):
+            chunk = [text for text, _ in read]
+            requests = None if form is None and glossary is None else [request for _, request in read]
+            if not count and (Path(path or "").suffix.lower() in _DOCUMENTS or _DOCUMENT.match("".join(chunk))):
+                note(
+                    f"{path or STANDARD_INPUT} looks like HTML or XML, and its tags are translated as text: --format "
+                    "html or xliff keeps them (see docs/markup.md)"
+                )
             translator.refuse_long(chunk, name, count + 1)
             translations = translator.decode(translator.encoded(chunk), search, texts=chunk, requests=requests)
             if unknown_words is not None:
@@ -194,18 +203,16 @@ def translate_lines(
         note(cut_note(cut, translator.search_for(search).limit, CUT_REMEDY))
 
 
-def _read(
-    lines: list[str], form: LineForm | None, glossary: Glossary | Sequence[Glossary] | None, name: str, first: int
-) -> tuple[list[str], list[Request] | None]:
-    """Returns the texts of lines, and what is asked of their translations. name: what to call each line, before its
-    number. first: the number of the first line. Raises UserError where a line is of another form, or has no
-    glossary."""
-    if form is None and glossary is None:
-        return lines, None
-    names = [f"{name} {number}" for number, _ in enumerate(lines, first)]
-    parsed = [(line, LexicalConstraints()) for line in lines]
-    if form is not None:
-        parsed = [parse_line(line, form, name) for line, name in zip(lines, names, strict=True)]
-    terms = glossary[first - 1 :][: len(lines)] if isinstance(glossary, Sequence) else glossary
-    requests = with_terms(names, [asked for _, asked in parsed], terms)
-    return [text for text, _ in parsed], requests
+def _asked(
+    lines: Iterable[str], form: LineForm | None, glossary: Glossary | list[Glossary] | None, name: str
+) -> Iterator[tuple[str, Request]]:
+    """Yields the text of each line, and what is asked of its translation. name: what to call each line, before its
+    number. Raises UserError where a line is of another form, and before the first where one has no glossary."""
+    glossaries: Iterable[Any] = repeat(glossary)
+    if isinstance(glossary, list):
+        lines = [*lines]
+        glossaries = glossaries_of(glossary[: len(lines)], len(lines))
+    for number, (line, terms) in enumerate(zip(lines, glossaries, strict=False), start=1):
+        place = f"{name} {number}"
+        text, asked = (line, LexicalConstraints()) if form is None else parse_line(line, form, place)
+        yield text, Request(place, asked, terms)

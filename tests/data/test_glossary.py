@@ -69,11 +69,24 @@ def test_a_line_of_json_is_the_glossary_of_its_text(tmp_path: Path):
         glossaries_of(path, 2)
 
 
+def test_other_quotation_marks_are_text(tmp_path: Path):
+    (tmp_path / "a.tsv").write_text('"a"\t„b“\n"c" and "d"\te, ""\n3" disk\t3"-Diskette\n')
+    glossary = read_glossary(tmp_path / "a.tsv")
+    assert isinstance(glossary, Glossary)
+    assert [(entry.source, *entry.targets) for entry in glossary.entries] == [
+        ('"a"', "„b“"),
+        ('"c" and "d"', 'e, ""'),
+        ('3" disk', '3"-Diskette'),
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
         ("a.tsv", "a\tb\nspace Raum\n", "a.tsv, line 2 has 0 TAB characters, and an entry has one: write source, TAB"),
         ("a.tsv", "a\tb\tc\n", "a.tsv, line 1 has 2 TAB characters"),
+        ("a.tsv", 'a\tb\nx\t"a ""b"""\n', "a.tsv, line 2 has a field in quotation marks, as spreadsheets write it"),
+        ("a.tsv", '"a, b"\tc\n', "a.tsv, line 1 has a field in quotation marks, as spreadsheets write it"),
         ("a.tsv", "a\tb\n\tc\n", "a.tsv, line 2 has a blank source or target"),
         ("a.tsv", "a\tb|\n", "a.tsv, line 1 has a blank source or target"),
         ("a.jsonl", '{"a": "b"}\n{"a"}\n', "a.jsonl, line 2 is no JSON"),

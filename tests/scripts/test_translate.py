@@ -90,6 +90,33 @@ def test_the_terms_of_a_file_are_written(call, trained: Path, trained_hard: Path
     assert "Hunde" in streamed[0] and len(streamed) == 2
 
 
+def test_a_line_without_a_glossary_is_told_before_anything_is_written(call, trained: Path, write) -> None:
+    own = write("own.jsonl", '{"cats": "Hunde"}\n')
+    done = call("translate", trained, "--glossary", own, "--buffer-size", 1, stdin="two cats\ntwo dogs\n")
+    assert (done.out, done.status) == ("", 2)
+    assert "a glossary for each of 2 texts is a list with as many entries, or a .jsonl file with as many" in done.err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "noted"),
+    [
+        ("page", "\n <!DOCTYPE html>\n<p>two cats</p>\n", True),
+        ("page", "<html><p>two cats\n", True),
+        ("page", '<?xml version="1.0"?>\n', True),
+        ("page.HTM", "<p>two cats</p>\n", True),
+        ("page.txt", "<b>two</b> cats\ntwo cats.html\n", False),
+    ],
+)
+def test_a_document_is_noted_where_it_is_translated_as_lines(
+    call, trained: Path, tmp_path: Path, name: str, text: str, noted: bool
+) -> None:
+    (tmp_path / name).write_text(text)
+    done = call("translate", trained, tmp_path / name)
+    sentence = "looks like HTML or XML, and its tags are translated as text: --format html or xliff keeps them"
+    assert done.err.count(sentence) == noted and done.out.count("\n") == text.count("\n")
+    assert call("translate", trained, tmp_path / name, "--format", "text").err.count(sentence) == 0
+
+
 def test_entries_that_are_not_in_the_text_are_noted(call, trained: Path, trained_hard: Path, write) -> None:
     """Those of one line each, and of a glossary for the whole text where none is."""
     some = write("some.tsv", "cats\tHunde\nowls\tHunde\n")
