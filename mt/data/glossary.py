@@ -6,7 +6,8 @@ from left to right, the longest first: in scripts without blanks each letter is 
 matches as it is written, others whatever the case.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -153,3 +154,12 @@ def glossaries_of(given: Any, count: int, *, alone: bool = False) -> list[Glossa
         one if isinstance(one, Glossary) else _of_mapping(one or {}, f"glossary {number}")
         for number, one in enumerate(given, start=1)
     ]
+
+
+def with_glossaries(lines: Iterable[Any], glossary: Glossary | list[Glossary] | None) -> Iterator[tuple[Any, Any]]:
+    """Returns lines, each with its glossary. Of a glossary for each all lines are read first, and UserError is raised
+    where one has none, so that nothing is written before."""
+    if not isinstance(glossary, list):
+        return zip(lines, repeat(glossary))
+    read = [*lines]
+    return zip(read, glossaries_of(glossary[: len(read)], len(read)), strict=True)

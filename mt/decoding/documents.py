@@ -17,7 +17,7 @@ from weakref import WeakSet
 from mt import markup
 from mt.common.terminal import note
 from mt.data.fields import Raw, require_texts
-from mt.data.glossary import Glossary
+from mt.data.glossary import Glossary, with_glossaries
 from mt.data.placeholders import placeholders_of
 from mt.decoding.confidence import Unsure
 from mt.decoding.request import LexicalConstraints, Request, names_of, requests_of
@@ -174,9 +174,8 @@ class Sentence(NamedTuple):
 
 def sentences(block: Segment, language: str | None) -> list[Sentence]:
     """Returns the sentences of a block. language: of the text."""
-    whole = cut(block.text, language) or [""]
-    texts = [part.rstrip() for part in whole]
-    return [Sentence(text, part[len(text) :]) for part, text in zip(whole, texts, strict=True)]
+    parts = cut(block.text, language) or [""]
+    return [Sentence(text := part.rstrip(), part[len(text) :]) for part in parts]
 
 
 def joined(sentences: Sequence[tuple[Linked, Sentence]]) -> Linked:
@@ -272,16 +271,16 @@ def translate_file(
 ) -> None:
     """Writes the translation of a document to standard output.
 
-    path: None or `-`: standard input. glossary: the terms of all sentences; a list is refused. unsure: what becomes of
-    words that are probably wrong. placeholders: names of their syntaxes; None: as in training. lines_at_once: how many
-    lines are read at once, where each is a document of its own; None: the file is one document. Raises UserError where
-    the text cannot be read, or is not of the format.
+    path: None or `-`: standard input. glossary: the terms of all sentences; a list: of each line. unsure: what becomes
+    of words that are probably wrong. placeholders: names of their syntaxes; None: as in training. lines_at_once: how
+    many lines are read at once, where each is a document of its own; None: the file is one document. Raises UserError
+    where the text cannot be read, or is not of the format.
     """
     name = str(path) if path and path != Path("-") else STANDARD_INPUT
 
     # Documents are translated together, so that their sentences share batches.
-    def translated(texts: list[str], names: list[str]) -> list[str]:
-        requests = None if glossary is None else requests_of(names, alone=False, glossary=glossary)
+    def translated(texts: list[str], names: list[str], terms: Any) -> list[str]:
+        requests = None if glossary is None else requests_of(names, alone=False, glossary=terms)
         options: Any = {"names": names, "placeholders": placeholders, "unsure": unsure}
         found = translate_documents(translator, texts, format, search, requests, **options)
         return [document.text for document in found]
@@ -289,14 +288,15 @@ def translate_file(
     # One document in a file, or a document in each line.
     if lines_at_once is None:
         text, encoding = _decoded(input_bytes(path), name, format)
-        (translation,) = translated([text], [name])
+        (translation,) = translated([text], [name], glossary)
         _write(_encoded(translation, encoding, name, format))
         return
-    lines = enumerate(ended_lines(path), start=1)
+    lines = enumerate(with_glossaries(ended_lines(path), glossary), start=1)
     while chunk := [*islice(lines, lines_at_once)]:
         names = [f"{name}, line {number}" for number, _ in chunk]
-        texts = translated([text for _, (text, _) in chunk], names)
-        _write("".join(f"{text}{end}" for text, (_, (_, end)) in zip(texts, chunk, strict=True)).encode())
+        read, terms = zip(*(line for _, line in chunk), strict=True)
+        texts = translated([text for text, _ in read], names, terms)
+        _write("".join(f"{text}{end}" for text, (_, end) in zip(texts, read, strict=True)).encode())
 
 
 def _decoded(data: bytes, name: str, format: str) -> tuple[str, str]:

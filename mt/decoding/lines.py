@@ -8,16 +8,16 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, repeat
+from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Literal, TextIO
 
 from mt.common.backdrop import PlotFormat
 from mt.common.input_files import parse_json_line
 from mt.common.links import Links, to_pharaoh
 from mt.common.options import parse
 from mt.common.terminal import note, output
-from mt.data.glossary import Glossary, glossaries_of
+from mt.data.glossary import Glossary, with_glossaries
 from mt.decoding.confidence import Unsure
 from mt.decoding.request import LexicalConstraints, Request
 from mt.decoding.translation import Translation, in_units
@@ -166,9 +166,8 @@ def translate_lines(
     `index ||| text ||| score`, where index counts lines from 0. form: how lines say what is asked of their
     translations; None: they are texts. glossary: of all lines, or of each. unsure: what becomes of words that are
     probably wrong. Raises UserError where a line cannot be read, or is too long, or something cannot be written."""
-    lines = input_lines(path)
-    if path and path.suffix.lower() in translator.field.endings:
-        lines = iter([str(path)])
+    is_source = path is not None and path.suffix.lower() in translator.field.endings
+    lines = iter([str(path)]) if is_source else input_lines(path)
     name = f"{path or STANDARD_INPUT}, line"
     asked = _asked(lines, form, glossary, name)
     count = cut = replaced = 0
@@ -207,12 +206,8 @@ def _asked(
     lines: Iterable[str], form: LineForm | None, glossary: Glossary | list[Glossary] | None, name: str
 ) -> Iterator[tuple[str, Request]]:
     """Yields the text of each line, and what is asked of its translation. name: what to call each line, before its
-    number. Raises UserError where a line is of another form, and before the first where one has no glossary."""
-    glossaries: Iterable[Any] = repeat(glossary)
-    if isinstance(glossary, list):
-        lines = [*lines]
-        glossaries = glossaries_of(glossary[: len(lines)], len(lines))
-    for number, (line, terms) in enumerate(zip(lines, glossaries, strict=False), start=1):
+    number. Raises UserError where a line is of another form, and as `with_glossaries`."""
+    for number, (line, terms) in enumerate(with_glossaries(lines, glossary), start=1):
         place = f"{name} {number}"
         text, asked = (line, LexicalConstraints()) if form is None else parse_line(line, form, place)
         yield text, Request(place, asked, terms)

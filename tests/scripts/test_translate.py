@@ -92,9 +92,12 @@ def test_the_terms_of_a_file_are_written(call, trained: Path, trained_hard: Path
 
 def test_a_line_without_a_glossary_is_told_before_anything_is_written(call, trained: Path, write) -> None:
     own = write("own.jsonl", '{"cats": "Hunde"}\n')
-    done = call("translate", trained, "--glossary", own, "--buffer-size", 1, stdin="two cats\ntwo dogs\n")
-    assert (done.out, done.status) == ("", 2)
-    assert "a glossary for each of 2 texts is a list with as many entries, or a .jsonl file with as many" in done.err
+    for options in ([], ["--format", "html", "--each-line"]):
+        command = ["translate", trained, *options, "--buffer-size", 1, "--glossary", own]
+        done = call(*command, stdin="two cats\ntwo dogs\n")
+        assert (done.out, done.status) == ("", 2)
+        assert "a glossary for each of 2 texts is a list with as many entries, or a .jsonl file with as" in done.err
+        assert "Hunde" in call(*command, stdin="two cats\n").out
 
 
 @pytest.mark.parametrize(
