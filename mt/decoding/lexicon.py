@@ -24,9 +24,9 @@ _AT_ONCE = 5_000  # words, so that memory does not grow with the list
 _NUMBER = re.compile(r"\d*\.\d+(e-\d+)?|\de-\d+", re.ASCII)
 _BLANK_BEFORE_NUMBER = re.compile(r" +(?=(?:0?\.\d+|1\.0+)$)", re.ASCII)
 """Where Kaldi's own lexiconp.txt parts a word from its probability, up to 1; a tab comes behind that."""
-_JOINED = re.compile(r"^/.*/$|\S,")
-"""Pronunciations between slashes, as of ipa-dict, or with commas between, as of CharsiuG2P. A phone may begin with a
-comma, as a mark of stress, or be one."""
+_JOINED = re.compile(r'^/.*/$|^".*"$|\S,')
+"""Pronunciations between slashes, as of ipa-dict, between quotation marks, as of a spreadsheet, or with commas between,
+as of CharsiuG2P. A phone may begin with a comma, as a mark of stress, or be one."""
 _ALIKE = re.compile(r" #[1-9]\d*$", re.ASCII)
 """Kaldi's mark of words that sound alike. `#0` is a phone of Chinese voices of sherpa-onnx."""
 _LEAST = 0.0001
@@ -88,8 +88,8 @@ def read_dictionary(path: Path, phone_map: PhoneMap | None = None) -> dict[str, 
         if not phones or not word or not 0 < weight <= 1 or _JOINED.search(" ".join(phones)):
             raise UserError(
                 f"{path}, line {number} is no entry of a lexicon ({shown(line, 60)}): write a word, a tab or a blank, "
-                "a probability from 0 to 1 or none, and its phones between blanks, without slashes or commas around "
-                "them (docs/tutorials/pronunciation.md has commands)"
+                "a probability from 0 to 1 or none, and its phones between blanks, without slashes, commas or "
+                "quotation marks around them (docs/tutorials/pronunciation.md has commands)"
             )
         for phone in phones:
             # A phone that the voice has as well may be meant as the voice's.

@@ -17,6 +17,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.exceptions import HTTPException
 
 from mt.common.options import Options, first_fault, parse
+from mt.data.glossary import Glossary
 from mt.decoding.request import LexicalConstraints
 from mt.errors import UserError, shown
 from mt.serve.limits import Limits, RequestError
@@ -43,8 +44,9 @@ class Wishes(LexicalConstraints):
     """Terms, each written where the attention reads its source."""
 
     @property
-    def terms(self) -> dict[str, list[str]]:
-        return {term.source: term.targets for term in self.glossary}
+    def terms(self) -> Glossary | None:
+        """The glossary; None where it is empty. Raises UserError for a blank term."""
+        return Glossary((term.source, term.targets, "glossary") for term in self.glossary) if self.glossary else None
 
     def require_bounded(self, limits: Limits) -> None:
         """Raises RequestError where they ask for more than this server does."""

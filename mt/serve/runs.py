@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 from mt.data.fields import AudioField, Raw
-from mt.data.glossary import glossaries_of
 from mt.decoding.documents import translate_documents
 from mt.decoding.explore import Explored, can_force, explore
 from mt.decoding.record import record, runners_up
@@ -162,8 +161,7 @@ class Aligning:
 def _requests(items: Sequence[tuple[Raw, Wishes]]) -> list[Request]:
     """Returns the request for each text, with its constraints."""
     bodies = [body for _, body in items]
-    glossaries = glossaries_of([body.terms for body in bodies], len(bodies))
-    return [Request(*each) for each in zip(names_of(bodies), bodies, glossaries, strict=True)]
+    return [Request(name, body, body.terms) for name, body in zip(names_of(bodies), bodies, strict=True)]
 
 
 def _size(run: "ServedRun", source: Raw) -> int:

@@ -232,7 +232,9 @@ def test_words_without_a_pronunciation_are_noted(written: Written, write: Write)
             "--dictionary {}/known",
             r"known, line 2 is no entry of a lexicon (bad\tbæd,bad)",
         ),
-        ({"known": "bad\t/b æ d/, /b a d/\n"}, "--dictionary {}/known", "without slashes or commas around them (docs/"),
+        ({"known": "bad\t/b æ d/, /b a d/\n"}, "--dictionary {}/known", "commas or quotation marks around them"),
+        ({"known": 'bad\t"b, æ d"\n'}, "--dictionary {}/known", 'known, line 1 is no entry of a lexicon (bad\\t"b'),
+        ({"known": 'bad\t"b ""æ d"\n'}, "--dictionary {}/known", 'known, line 1 is no entry of a lexicon (bad\\t"b'),
         # Phonetisaurus writes costs, of which the least is the best.
         ({"known": "bad\t12.34\tb\n"}, "--dictionary {}/known", r"known, line 1 is no entry of a lexicon (bad\t12.34"),
         ({"known": "bad 0.5\n"}, "--dictionary {}/known", "known, line 1 is no entry of a lexicon (bad 0.5): write"),

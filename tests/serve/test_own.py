@@ -147,6 +147,10 @@ def test_terms_of_a_glossary_are_written_where_they_are_read(client: Client):
     body = {"text": "two cats see streets", "glossary": [{"source": "cats", "target": ["Hunde", "Katzen"]}]}
     assert client.post("/api/translate", body).status == 200
     body["glossary"] = [{"source": "cats", "target": "Hunde"}]
+    twice = [*body["glossary"], {"source": "cats", "target": "Katzen"}]  # either will do
+    joined = [{"source": "cats", "target": ["Hunde", "Katzen"]}]
+    one, other = (client.post("/api/translate", body | {"glossary": terms}).json for terms in (twice, twice[::-1]))
+    assert one == other == client.post("/api/translate", body | {"glossary": joined}).json
     for more in ({}, {"tree": True}):
         assert "Hunde" in client.post("/api/translate", body | more).json["translations"][0]["text"]
     assert client.post("/api/translate", body | {"glossary": "/etc/passwd"}).status == 400, "no file is read"
