@@ -12,6 +12,7 @@ from data_prep.sources.base import RawSplit, Records, key_of
 from data_prep.sources.entities import entities
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
+from mt.text_io import is_quoted
 
 _VARIANCE = 6.8
 """Variance of the length of a translation for each character of its source (Gale & Church 1993, section 3.1)."""
@@ -63,6 +64,8 @@ def _signs(pair: Example, ratio: float) -> Iterator[str]:
     """Names what looks wrong in a pair. ratio: characters of all targets for each of all sources."""
     if "\t" in pair.source or "\t" in pair.target:
         yield "with a tab"
+    if is_quoted(pair.source, (",",)) != is_quoted(pair.target, (",",)):
+        yield "with one side in quotation marks"
     if is_mojibake(pair.source) or is_mojibake(pair.target):
         yield "with mojibake"
     if _is_far(len(pair.source), len(pair.target), ratio):

@@ -56,6 +56,13 @@ def test_lines_are_those_of_the_file(ending: str, file: str, lines: int, tmp_pat
     assert hints == f"hints: of the training pairs {', '.join(firsts)}"
 
 
+def test_cells_that_a_spreadsheet_quotes_for_a_comma_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    fine = [('"Yes, I do."', '"Ja, das tue ich."'), ('"Yes."', "Ja."), ('"a", "b"', "a, b")]
+    [line] = told(capsys, tmp_path, [*PAIRS, *fine, ("Yes, I do. Good.", '"Ja, das tue ich."')])
+    place = f"{tmp_path}/train.en, line {len(PAIRS) + 4}"
+    assert line == f"hints: of the training pairs 1 with one side in quotation marks (the first: {place})"
+
+
 def test_there_is_no_line_where_nothing_is_odd(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert told(capsys, tmp_path, PAIRS) == []
 
