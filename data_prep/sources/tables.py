@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from data_prep.sources.base import RawSplit, Records, require_some
 from data_prep.sources.cells import NESTED, Columns, example, require_once, require_sides
+from mt.common.input_files import once
 from mt.data.corpus import Example
 from mt.errors import UserError, message_of, shown
 from mt.text_io import file_lines, is_quoted
@@ -180,7 +181,7 @@ class JsonLinesFile(TableFile):
             if not line.strip():
                 continue
             try:
-                row = json.loads(line, object_pairs_hook=_once)
+                row = json.loads(line, object_pairs_hook=once)
             except (ValueError, RecursionError) as error:
                 raise UserError(
                     f"{self._path}, line {number} is not JSON ({error}): expected an object on each line"
@@ -196,15 +197,6 @@ class JsonLinesFile(TableFile):
         return row[NESTED] if nested else row
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Makes an object of JSON. Raises ValueError where a key comes twice, since one value would be lost."""
-    row = dict(pairs)
-    if len(row) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"its key {next(name for name in names if names.count(name) > 1)} comes twice")
-    return row
-
-
 class JsonFile(JsonLinesFile):
     """One list of objects, or an object on each line as in JSON lines."""
 
@@ -214,7 +206,7 @@ class JsonFile(JsonLinesFile):
             yield from super()._rows()
             return
         try:
-            rows = json.loads("\n".join(file_lines(self._path)), object_pairs_hook=_once)
+            rows = json.loads("\n".join(file_lines(self._path)), object_pairs_hook=once)
         except (ValueError, RecursionError) as error:
             raise UserError(f"{self._path} is not JSON ({error}): expected one list of objects") from error
         for number, row in enumerate(rows, start=1):

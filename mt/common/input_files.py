@@ -60,14 +60,22 @@ def sha256(path: Path) -> str:
 
 def parse_json(text: str | bytes, *, infinite: bool = False) -> Any:
     """Parses JSON that somebody else may have written. Raises ValueError for other text, for JSON that is nested too
-    deeply, and for numbers of thousands of digits.
+    deeply, for numbers of thousands of digits, and for a key that comes twice.
 
     infinite: whether to accept NaN and infinite numbers, which Python writes and JSON does not have.
     """
     try:
-        return json.loads(text) if infinite else json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, object_pairs_hook=once, parse_constant=None if infinite else _refuse_constant)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Makes an object of JSON. Raises ValueError where a key comes twice, since one value would be lost."""
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        raise ValueError(f"its key {max(row, key=[name for name, _ in pairs].count)} comes twice")
+    return row
 
 
 def parse_json_line(line: str, name: str, form: str) -> Any:

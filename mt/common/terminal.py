@@ -5,7 +5,6 @@ No text of data or files can give a terminal an order. The one door to tqdm."""
 import sys
 import time
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Self, TextIO
 
 from tqdm import tqdm
@@ -84,9 +83,7 @@ class Bar:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.close()
 

@@ -90,6 +90,7 @@ def test_other_quotation_marks_are_text(tmp_path: Path):
         ("a.tsv", "a\tb\n\tc\n", "a.tsv, line 2 has a blank source or target"),
         ("a.tsv", "a\tb|\n", "a.tsv, line 1 has a blank source or target"),
         ("a.jsonl", '{"a": "b"}\n{"a"}\n', "a.jsonl, line 2 is no JSON"),
+        ("a.jsonl", '{"a": "b", "a": "c"}\n', "a.jsonl, line 1 is no JSON (its key a comes twice)"),
         ("a.jsonl", '["a"]\n', "a.jsonl, line 1 is no glossary: write {"),
         ("a.jsonl", '{"a": {"b": "c"}}\n', "a.jsonl, line 1 is no glossary: write {"),
         ("a.jsonl", '{"a": []}\n', "a.jsonl, line 1 has a blank source or target"),
