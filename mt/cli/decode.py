@@ -221,6 +221,12 @@ the search of the first, below which the results are then, as in ensemble-of-2-t
 """
 
 
+_ONE_RUN = (
+    "--calibrate makes the table of confidences of one run in a folder here, of its dev split: write RUN --split dev "
+    "--calibrate"
+)
+
+
 def evaluate(arguments: Sequence[str] | None = None) -> None:
     parser = Parser(EVALUATE)
     add_run_options(parser, several="of several, their ensemble", engine=True)
@@ -240,10 +246,7 @@ def evaluate(arguments: Sequence[str] | None = None) -> None:
         # A table of confidences is of one run in a folder, on dev, by torch.
         here = len(options.run) == 1 and home == options.run[0]
         if options.calibrate and not (here and options.split == "dev" and options.engine == "torch"):
-            raise UserError(
-                "--calibrate makes the table of confidences of one run in a folder here, of its dev split: write RUN "
-                "--split dev --calibrate"
-            )
+            raise UserError(_ONE_RUN)
         from data_prep.prepare import corpus_of_run
         from mt.evaluation.report import Changes, evaluate_runs, folder_name
 

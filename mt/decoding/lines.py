@@ -166,10 +166,9 @@ def translate_lines(
     `index ||| text ||| score`, where index counts lines from 0. form: how lines say what is asked of their
     translations; None: they are texts. glossary: of all lines, or of each. unsure: what becomes of words that are
     probably wrong. Raises UserError where a line cannot be read, or is too long, or something cannot be written."""
-    is_source = path is not None and path.suffix.lower() in translator.field.endings
-    lines = iter([str(path)]) if is_source else input_lines(path)
     name = f"{path or STANDARD_INPUT}, line"
-    asked = _asked(lines, form, glossary, name)
+    is_source = path is not None and path.suffix.lower() in translator.field.endings
+    asked = _asked([str(path)] if is_source else input_lines(path), form, glossary, name)
     count = cut = replaced = 0
     with files.opened(path):
         # Lines are written chunk by chunk: a reader has the first ones while later ones are decoded.
@@ -177,15 +176,11 @@ def translate_lines(
             chunk = [text for text, _ in read]
             requests = None if form is None and glossary is None else [request for _, request in read]
             if not count and (Path(path or "").suffix.lower() in _DOCUMENTS or _DOCUMENT.match("".join(chunk))):
-                note(
-                    f"{path or STANDARD_INPUT} looks like HTML or XML, and its tags are translated as text: --format "
-                    "html or xliff keeps them (see docs/markup.md)"
-                )
+                note(f"{path or STANDARD_INPUT} has tags, which are read as text: --format html or xliff keeps them")
             translator.refuse_long(chunk, name, count + 1)
             translations = translator.decode(translator.encoded(chunk), search, texts=chunk, requests=requests)
             if unknown_words is not None:
-                pairs = zip(translations, chunk, strict=True)
-                translations = [[unknown_words.replaced(one, text) for one in of_line] for of_line, text in pairs]
+                translations = unknown_words.replaced_all(translations, chunk)
             for index, of_line in enumerate(translations, start=count):
                 for one in of_line:
                     text = one.text if unsure is None else unsure.shown(translator, one)

@@ -70,6 +70,11 @@ class UnknownWords:
             fields["timing"] = times._replace(word_delays=delays)
         return replace(translation, **fields)
 
+    def replaced_all(self, found: Sequence[Sequence[Translation]], sources: Sequence[Raw]) -> list[list[Translation]]:
+        """Returns the translations of each source, with their unknown words replaced."""
+        pairs = zip(found, sources, strict=True)
+        return [[self.replaced(one, source) for one in of_source] for of_source, source in pairs]
+
     def _written(self, text: str, words: Sequence[str | None]) -> list[str | None]:
         """Returns for each piece of a source the text that replaces unknown words that attended to it; None: they stay.
 

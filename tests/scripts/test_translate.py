@@ -115,7 +115,7 @@ def test_a_document_is_noted_where_it_is_translated_as_lines(
 ) -> None:
     (tmp_path / name).write_text(text)
     done = call("translate", trained, tmp_path / name)
-    sentence = "looks like HTML or XML, and its tags are translated as text: --format html or xliff keeps them"
+    sentence = "has tags, which are read as text: --format html or xliff keeps them"
     assert done.err.count(sentence) == noted and done.out.count("\n") == text.count("\n")
     assert call("translate", trained, tmp_path / name, "--format", "text").err.count(sentence) == 0
 
