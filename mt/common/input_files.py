@@ -10,6 +10,7 @@ import io
 import json
 import os
 import stat
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Makes an object of JSON. Raises ValueError where a key comes twice, since one value would be lost."""
     row = dict(pairs)
     if len(row) < len(pairs):
-        raise ValueError(f"its key {max(row, key=[name for name, _ in pairs].count)} comes twice")
+        raise ValueError(f"its key {Counter(name for name, _ in pairs).most_common(1)[0][0]} comes twice")
     return row
 
 

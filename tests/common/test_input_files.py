@@ -77,6 +77,12 @@ def test_what_is_no_json_is_a_value_error(text: str | bytes) -> None:
         parse_json(text)
 
 
+def test_a_key_that_comes_twice_among_very_many_is_named_at_once() -> None:
+    pairs = ",".join(f'"k{number % 199_999}": 0' for number in range(200_000))
+    with pytest.raises(ValueError, match="its key k0 comes twice"):
+        parse_json(f"{{{pairs}}}")
+
+
 def test_json_of_a_run_that_diverged_is_read_where_that_is_asked_for() -> None:
     assert parse_json('{"loss": [Infinity, 1]}', infinite=True) == {"loss": [float("inf"), 1]}
     assert parse_json('{"a": [1.5, null, "é"]}') == {"a": [1.5, None, "é"]}
