@@ -56,7 +56,8 @@ def lexicon(arguments: Sequence[str] | None = None) -> None:
         entries = {word: known.get(composed(word)) or known.get(composed(word).lower(), []) for word in words}
         # The words that the dictionary lacks are the model's.
         source, target = translator.tokenizers
-        spelt = {word: pronunciations.readable(source, word) for word in words if not entries[word]}
+        unknown = [word for word in words if not entries[word]]
+        spelt = dict(zip(unknown, pronunciations.readable(source, unknown), strict=True))
         for word, spelling in spelt.items():
             translator.refuse_long([spelling], f"{options.words}, line", words[word])
         asked = {"threshold": options.threshold, "phone_map": phone_map, "progress": True}
@@ -72,8 +73,8 @@ def lexicon(arguments: Sequence[str] | None = None) -> None:
             known_words = f"{len(words) - len(spelt):,} of {len(words):,} words"
             note(f"{options.dictionary} has {known_words}, and the model wrote the others")
         _note({word: {word} for word in words if not entries[word]}, "no pronunciation, and no line")
-        unseen = {word: pronunciations.unseen(source, spelling) for word, spelling in spelt.items()}
-        _note(unseen, "letters that the model has never seen")
+        unseen = pronunciations.unseen(source, [*spelt.values()])
+        _note(dict(zip(spelt, unseen, strict=True)), "letters that the model has never seen")
         if target.of_words:
             voice = {*itertools.chain(*phone_map.values())} if phone_map else {*pronunciations.model_phones(target)}
             # The model's own are among these, so the others are the dictionary's.

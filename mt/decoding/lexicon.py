@@ -142,18 +142,21 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 # What the model writes.
 
 
-def readable(source: Tokenizer, word: str) -> str:
-    """Returns a word as a model can best read it: as it is spelt, in small letters, or without punctuation marks too,
-    whichever has the fewest letters that the model has never seen."""
-    small = word.lower()
-    bare = "".join(letter for letter in small if unicodedata.category(letter)[0] != "P")
-    return min(word, small, bare or small, key=lambda spelling: len(unseen(source, spelling)))
+def readable(source: Tokenizer, words: Sequence[str]) -> list[str]:
+    """Returns each word as a model can best read it: as it is spelt, in small letters, or without punctuation marks
+    too, whichever has the fewest letters that the model has never seen."""
+    small = [word.lower() for word in words]
+    bare = ["".join(letter for letter in word if unicodedata.category(letter)[0] != "P") or word for word in small]
+    counted = (zip(form, map(len, unseen(source, form)), strict=True) for form in (words, small, bare))
+    return [min(of_word, key=lambda pair: pair[1])[0] for of_word in zip(*counted, strict=True)]
 
 
-def unseen(source: Tokenizer, word: str) -> set[str]:
-    """Returns the letters of a word that a model has never seen."""
-    pieces = zip(source.split(word), source.encode([word])[0], strict=True)
-    return {*composed("".join(piece for piece, number in pieces if number == UNK))}
+def unseen(source: Tokenizer, words: Sequence[str]) -> list[set[str]]:
+    """Returns the letters of each word that a model has never seen."""
+    return [
+        {*composed("".join(itertools.compress(source.split(word), (i == UNK for i in row))))} if UNK in row else set()
+        for word, row in zip(words, source.encode(words), strict=True)
+    ]
 
 
 def pronounce(

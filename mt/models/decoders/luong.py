@@ -113,7 +113,7 @@ class Luong(Decoder):
 
     def readouts_of(self, sums: Float[Tensor, "N S F"]) -> Float[Tensor, "N S F"]:
         """Returns h~ of N steps at each position, from the sums of `summands`. All positions of a step have one mask of
-        dropout, since one network compares them; and to draw a mask for each would take a third of an update."""
+        dropout, since one network compares them; and to draw a mask for each would take a quarter of an update."""
         return dropout1d(torch.tanh(sums).transpose(1, 2), self.dropout.p, self.training).transpose(1, 2)
 
     def summands(
