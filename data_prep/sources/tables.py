@@ -7,7 +7,6 @@
 import contextlib
 import csv
 import itertools
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ import pyarrow.parquet as pq
 
 from data_prep.sources.base import RawSplit, Records, require_some
 from data_prep.sources.cells import NESTED, Columns, example, require_once, require_sides
-from mt.common.input_files import once
+from mt.common.input_files import parse_json
 from mt.data.corpus import Example
 from mt.errors import UserError, message_of, shown
 from mt.text_io import file_lines, is_quoted
@@ -181,8 +180,8 @@ class JsonLinesFile(TableFile):
             if not line.strip():
                 continue
             try:
-                row = json.loads(line, object_pairs_hook=once)
-            except (ValueError, RecursionError) as error:
+                row = parse_json(line, infinite=True)
+            except ValueError as error:
                 raise UserError(
                     f"{self._path}, line {number} is not JSON ({error}): expected an object on each line"
                 ) from error
@@ -206,8 +205,8 @@ class JsonFile(JsonLinesFile):
             yield from super()._rows()
             return
         try:
-            rows = json.loads("\n".join(file_lines(self._path)), object_pairs_hook=once)
-        except (ValueError, RecursionError) as error:
+            rows = parse_json("\n".join(file_lines(self._path)), infinite=True)
+        except ValueError as error:
             raise UserError(f"{self._path} is not JSON ({error}): expected one list of objects") from error
         for number, row in enumerate(rows, start=1):
             yield number, self._cells(number, row)
