@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import torch
 from pydantic import Field
-from safetensors.torch import save_file, save_model
+from safetensors.torch import save_file
 from torch import Tensor
 
 from mt.common.about import VERSION
@@ -101,13 +101,28 @@ def save(
         write_json(draft / CONFIG, config.model_dump(mode="json"))
         write_json(draft / PROGRESS, progress)
         with weights.writing(folder):
-            save_model(model, str(draft / MODEL))
+            _save_model(model, draft / MODEL)
             if training is not None:
                 save_file(dict(training), draft / TRAINING)
         for path in draft.glob("*.safetensors"):
             shutil.copymode(draft / CONFIG, path)  # safetensors lets nobody else read its files
         tokenizers.save(draft)
         seal(draft, about)
+
+
+def _save_model(model: Seq2Seq, path: Path) -> None:
+    """Writes the tensors of a model, one that it shares under the first of its names.
+
+    The other names are noted in the file, in one entry: safetensors writes several in any order, as its `save_model`
+    does, so that files of equal models would have unequal sums.
+    """
+    # Tensors are equal keys where they are one object.
+    names: dict[Tensor, list[str]] = {}
+    for name, tensor in sorted(model.state_dict(keep_vars=True).items()):
+        names.setdefault(tensor, []).append(name)
+    others = {", ".join(further): first for first, *further in names.values() if further}
+    tensors = {first: tensor.detach().contiguous() for tensor, (first, *_) in names.items()}
+    save_file(tensors, path, others or None)
 
 
 def seal(folder: Path, about: About) -> None:

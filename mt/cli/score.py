@@ -86,6 +86,10 @@ def score(arguments: Sequence[str] | None = None) -> None:
             raise UserError(
                 f"{flag} is not for --task {options.task}, but for --task {names}: leave it out, or add that"
             )
+        # A pipe of the shell, <(command), has its writer; a named one would be waited for without end.
+        for path in (*options.texts, *(value for value in vars(options).values() if isinstance(value, Path))):
+            if path.is_fifo() and not str(path).startswith(("/dev/", "/proc/")):
+                raise UserError(f"{path} is a named pipe: give a file, or /dev/stdin and the text on standard input")
         # A task that prints by itself returns None.
         scores = task.score(options)
         if scores is None:
@@ -196,7 +200,6 @@ def _of_alignments(options: argparse.Namespace) -> dict[str, Score]:
         )
     # Links are read as they are written, a line for each pair; gold ones may be of the NAACL format.
     *paths, gold_path = options.texts
-    _refuse_pipes(options.texts)
     files = read_parallel(paths, "pair")
     links = [
         [pair.possible for pair in parse_pharaoh(lines, str(path))] for lines, path in zip(files, paths, strict=True)
@@ -226,9 +229,7 @@ def _of_terms(options: argparse.Namespace) -> dict[str, Score]:
             "--task terms takes a glossary and three texts: write --glossary FILE --source FILE HYPOTHESES REFERENCES"
         )
     # Terms are found in the sources, and looked for in the hypotheses and their references.
-    paths = [options.source, *options.texts]
-    _refuse_pipes([*paths, options.glossary])
-    sources, *texts = read_parallel(paths, "example")
+    sources, *texts = read_parallel([options.source, *options.texts], "example")
     glossaries = glossaries_of(options.glossary, len(sources))
     found = [
         glossary.terms(term_words(composed(source)))[0] for glossary, source in zip(glossaries, sources, strict=True)
@@ -277,7 +278,6 @@ def _of_files(options: argparse.Namespace) -> dict[str, Score]:
             f"--task {options.task} compares with references: give HYPOTHESES, then files of references; see --help"
         )
     hypotheses, *references = options.texts
-    _refuse_pipes(options.texts)
     names = _chosen_metrics(options, lead=options.lead is not None)
     # BLEU's tokenizer depends on the language, which is typed, or the ending of a file's name.
     settings = _settings_of(options, options.target_language or references[0].name)
@@ -298,7 +298,6 @@ def _of_log(options: argparse.Namespace) -> dict[str, Score]:
             "--latency-unit subword and --spm-model FILE go together: the model counts the references' subwords"
         )
     # The metrics are checked before the log is read.
-    _refuse_pipes([options.log])
     names = _chosen_metrics(options)
     return score_log(
         names,
@@ -341,16 +340,8 @@ def _run_and_texts(options: argparse.Namespace) -> tuple["Translator", Sequence[
         )
     # Texts are read before the model is loaded, so that a mistake in them shows at once.
     paths = (options.source, options.target)
-    _refuse_pipes(paths)
     texts = read_parallel(paths, "pair")
     return load(options.run, checkpoint=options.checkpoint or "best", device=options.device or "auto"), paths, texts
-
-
-def _refuse_pipes(paths: Sequence[Path]) -> None:
-    for path in paths:
-        # A pipe of the shell, <(command), has its writer; a named one would be waited for without end.
-        if path.is_fifo() and not str(path).startswith(("/dev/", "/proc/")):
-            raise UserError(f"{path} is a named pipe: give a file, or /dev/stdin and the text on standard input")
 
 
 class Task(NamedTuple):

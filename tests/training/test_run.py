@@ -100,7 +100,7 @@ def test_lines_of_training_are_means_since_the_line_before(start: Callable[..., 
 def test_what_the_system_refuses_is_one_sentence(start, scored, monkeypatch):
     scored([10, 20])
     run = start({"training": {"validate_every": 2, "max_updates": 4}})
-    real = checkpoint.save_model
+    real = checkpoint._save_model
     calls = []
 
     def refuse(*arguments: object) -> None:
@@ -109,7 +109,7 @@ def test_what_the_system_refuses_is_one_sentence(start, scored, monkeypatch):
             raise OSError(errno.ENOSPC, "No space left on device", "x")
         real(*arguments)
 
-    monkeypatch.setattr(checkpoint, "save_model", refuse)
+    monkeypatch.setattr(checkpoint, "_save_model", refuse)
     sentence = "^x: No space left on device: free disk space; the checkpoint of update 2 is complete; resume with `mt "
     require_refusal(lambda: train_and_test(run), sentence)
     assert checkpoint.load_meta(run.checkpoints / "last").update == 2
