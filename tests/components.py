@@ -139,17 +139,17 @@ def hard_steps(request) -> Iterator[None]:
         yield
 
 
+def shaken(module: nn.Module, seed: int = 0, scale: float = 0.8) -> Any:
+    """Gives parameters a size at which decisions go both ways, reproducibly; returns the module in eval mode."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.normal_(0, scale, generator=generator)
+    return module.eval()
+
+
 @pytest.fixture
 def shake():
-    """Gives parameters a size at which decisions go both ways, reproducibly; returns the module in eval mode."""
-
-    def shaken(module: nn.Module, seed: int = 0, scale: float = 0.8) -> Any:
-        generator = torch.Generator().manual_seed(seed)
-        with torch.no_grad():
-            for parameter in module.parameters():
-                parameter.normal_(0, scale, generator=generator)
-        return module.eval()
-
     return shaken
 
 

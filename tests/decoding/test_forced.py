@@ -21,6 +21,7 @@ from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig
 from mt.step import EOS
+from tests.components import shaken
 from tests.decoding.decoded import decode_ids
 
 VOCABULARY = 50
@@ -36,12 +37,8 @@ def test_of_150_tokens_a_beam_s_score_is_the_forced_one(attention: str, copy: bo
         decoder=DECODERS["luong"].Config(hidden_size=12, readout_size=8, copy=copy, dropout=0.0),
         attention=ATTENTIONS[attention].Config(),
     )
-    model = Seq2Seq(config, VOCABULARY, VOCABULARY).eval()
-    generator = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.normal_(0, 0.2, generator=generator)
-        model.decoder.output.bias[EOS] = -100.0
+    model = shaken(Seq2Seq(config, VOCABULARY, VOCABULARY), 1, 0.2)
+    model.decoder.output.bias.data[EOS] = -100.0
     sources = [np.arange(4, 4 + length) for length in (7, 20)]
     search = BeamConfig(beam_size=4, n_best=4, max_length=150, length_penalty=0.0, no_repeat_ngram_size=2)
     decoded = decode_ids(model, sources, search, vocab_size=VOCABULARY, precision="fp32")
@@ -62,6 +59,7 @@ def test_an_alignment_s_score_is_the_likelihood_of_a_long_target(trained: Path) 
     assert [len(text.tokens) for text in texts] == [161, 3]
     scores = [aligned.score for aligned in translator.align(sources, targets)]
     assert scores == pytest.approx([text.log_prob for text in texts], abs=1e-9)
+    assert likelihoods(translator, [], []) == []
 
 
 # Scores of hypotheses with penalties of their attention, computed again from what a translation says of itself.

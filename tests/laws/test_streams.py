@@ -20,6 +20,7 @@ from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import OnlineConfig, SearchConfig, WaitKConfig
+from tests.components import shaken
 from tests.decoding.decoded import decode_ids
 from tests.marks import combined
 
@@ -61,15 +62,11 @@ def build(attention, encoder, decoder, *, seed=5, **first) -> Seq2Seq:
         decoder=decoder | {"hidden_size": SIZE, "readout_size": SIZE} | first,
         attention=attention,
     )
-    model = Seq2Seq(config, VOCABULARY, VOCABULARY).eval()
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            # Large enough that what is written differs from step to step, and with the source.
-            parameter.normal_(0, 1.2, generator=generator)
-        if ATTENTIONS[attention["name"]].monotonic:
-            model.decoder.attention.energy.gain.fill_(1.0)
-            model.decoder.attention.energy.bias.fill_(0.0)
+    # Large enough that what is written differs from step to step, and with the source.
+    model = shaken(Seq2Seq(config, VOCABULARY, VOCABULARY), seed, 1.2)
+    if ATTENTIONS[attention["name"]].monotonic:
+        model.decoder.attention.energy.gain.data.fill_(1.0)
+        model.decoder.attention.energy.bias.data.fill_(0.0)
     return model
 
 

@@ -10,13 +10,6 @@ from tests.search.searches import beam, literal_beam
 LONGEST = torch.tensor([9, 1, 4, 9, 12, 2, 7, 15])
 
 
-def test_penalty_is_that_of_the_paper():
-    assert penalty(1, 0.7) == 1.0
-    assert penalty(7, 1.0) == 2.0
-    assert penalty(19, 0.5) == 2.0
-    assert penalty(19, 0.0) == 1.0
-
-
 @combined(seed=range(4), exponent=[0.0, 0.6, 1.0, 3.0])
 def test_a_wide_beam_is_exhaustive_search(make_toy, exponent, seed):
     """Five tokens, of which two are words: 31 sentences of at most 4 tokens, all of them enumerated."""
@@ -60,6 +53,8 @@ def test_each_hypothesis_keeps_its_own_alignment(make_toy, seed):
             log_prob, weights = toy.replay(b, h.tokens)
             assert h.windows.dense().tolist() == weights
             assert h.log_prob == pytest.approx(log_prob, abs=1e-4)
+            for length in range(1, len(h.tokens)):
+                assert sum(h.log_probs[:length]) == pytest.approx(toy.replay(b, h.tokens[:length])[0], abs=1e-4)
             assert h.windows.stops.tolist() == list(range(15 * b, 15 * b + len(h.tokens)))
             seen += 1
     assert seen == 8 * 4

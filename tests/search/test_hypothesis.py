@@ -1,7 +1,5 @@
 """Hypotheses: where they attended, and how a search keeps and follows them."""
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 import torch
@@ -9,21 +7,6 @@ import torch
 from mt.search.hypothesis import EMPTY, End, History, Windows
 from mt.step import Attended, Prediction
 from mt.trees import select_rows
-
-
-class Pair(NamedTuple):
-    left: torch.Tensor
-    right: tuple | None
-
-
-def test_select_keeps_the_shape_and_types_of_nested_tuples():
-    tree = (Pair(torch.tensor([10, 11, 12]), ((), None)), (torch.tensor([[0.0, 1], [2, 3], [4, 5]]),))
-    selected = select_rows(tree, torch.tensor([2, 0, 2]))
-    assert type(selected) is tuple
-    assert type(selected[0]) is Pair
-    assert selected[0].left.tolist() == [12, 10, 12]
-    assert selected[0].right == ((), None)
-    assert selected[1][0].tolist() == [[4, 5], [0, 1], [4, 5]]
 
 
 def test_select_refuses_what_it_cannot_select_from():
@@ -38,24 +21,6 @@ def test_log_probabilities_are_computed_in_float32():
     assert log_probs.argmax().item() == 3
     # log(e^2 / (1 + e + e^0.5 + e^2 + e^-1)); the nearest bfloat16 is -0.57422.
     assert log_probs[0, 3].item() == pytest.approx(-0.574438, abs=1e-5)
-
-
-def test_history_follows_the_back_pointers():
-    """Two steps. Row 0 of the second continues row 1 of the first, row 1 continues row 0."""
-
-    history = History()
-    first = np.array([[0.1], [0.2]], np.float32)
-    second = np.array([[0.3], [0.4]], np.float32)
-    history.append([2, 2], [0, 1], Attended(first, np.array([5, 6])), [0.0, 0.0])
-    history.append([8, 9], [1, 0], Attended(second, np.array([7, 8])), [-1.0, -0.5])
-    ends = [End(-1.0, -1.0, 2, 0, 3), End(-2.0, -2.0, 1, 1, 3), End(-3.0, -3.0, 2, 1, 4)]
-    result = history.backtrack(ends)
-    assert [one.tokens for one in result] == [(8, 3), (3,), (9, 4)]
-    assert [one.log_probs for one in result] == [(-1.0, 0.0), (-2.0,), (-0.5, -2.5)]
-    for one, weights in zip(result, ([0.2, 0.3], [0.2], [0.1, 0.4]), strict=True):
-        np.testing.assert_allclose(one.windows.dense()[:, 0], weights)
-    assert len(history) == 0  # what it kept is free
-    assert [one.windows.stops.tolist() for one in result] == [[6, 7], [6], [5, 8]]
 
 
 THREE = Windows(np.array([0.25, 0.75, 1.0, 0.5, 0.5], np.float32), np.array([2, 0, 0, 1]), np.array([2, 1, 0, 2]))
@@ -108,3 +73,4 @@ def test_a_search_keeps_windows_as_wide_as_they_are():
     assert [h.windows.stops.tolist() for h in result] == [[5, 9], [4, 4], [-1, -1], [5]]
     for h in result:
         assert all(owned(part) for part in h.windows), "it does not keep the others"
+    assert len(history) == 0, "what it kept is free"

@@ -61,29 +61,6 @@ def test_what_is_no_line_of_ours_is_forgotten(tmp_path: Path) -> None:
     assert (tmp_path / "metrics.jsonl").read_bytes() == good + b"\n"
 
 
-RESULTS = {
-    "split": "test",
-    "search": {"name": "beam", "length_penalty": 0.6},
-    "bleu": {"score": 12.5, "signature": "x"},
-    "chrf": {"score": 30.0, "signature": "x"},
-    "loss": 1.5,
-    "perplexity": 4.5,
-    "attention": {"entropy": 0.5},
-    "seconds": 2.0,
-    "updates": 40,
-}
-
-
-def test_tensorboard_has_the_final_scores(tmp_path: Path) -> None:
-    log = Log(tmp_path, update=0)
-    log.results(RESULTS)
-    log.close()
-    result = events(tmp_path)
-    scores = {"test/bleu": 12.5, "test/chrf": 30.0, "test/loss": 1.5, "test/perplexity": 4.5}
-    assert {tag: result.Scalars(tag)[0].value for tag in result.Tags()["scalars"]} == scores
-    assert all(result.Scalars(tag)[0].step == 40 for tag in scores)
-
-
 def test_a_full_disk_is_an_error_and_no_traceback_of_a_thread(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

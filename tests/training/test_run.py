@@ -142,8 +142,12 @@ def test_tensorboard_has_the_whole_story(trained: Path) -> None:
     for number in range(2):
         assert len(actual.Images(f"dev/alignment_{number}")) == validations
     assert len(actual.Tensors("dev/translations/text_summary")) == validations
-    bleu = json.loads((trained / "results.json").read_text())["bleu"]["score"]
-    assert actual.Scalars("test/bleu")[0].value == pytest.approx(bleu, rel=1e-6)
+    results = json.loads((trained / "results.json").read_text())
+    scores = {"bleu": results["bleu"]["score"], "chrf": results["chrf"]["score"], "loss": results["loss"]}
+    scores |= {"perplexity": results["perplexity"]}
+    of_test = {tag[5:]: actual.Scalars(tag) for tag in actual.Tags()["scalars"] if tag.startswith("test/")}
+    assert {name: event.value for name, [event] in of_test.items()} == pytest.approx(scores, rel=1e-6)
+    assert {event.step for [event] in of_test.values()} == {results["updates"]}
 
 
 # Checks.

@@ -69,11 +69,8 @@ def characters() -> Tokenizers:
 
 def random_model(config: ModelConfig, tokenizers: Tokenizers, attention: dict[str, Any], bias: float) -> Seq2Seq:
     """A model whose stops vary; the larger the bias of its energies, the earlier they are."""
-    model = Seq2Seq(config, *(len(side) for side in tokenizers)).eval()
-    generator = torch.Generator().manual_seed(0)
+    model = shaken(Seq2Seq(config, *(len(side) for side in tokenizers)), scale=0.6)
     with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.normal_(0, 0.6, generator=generator)
         model.decoder.output.bias[EOS] -= 1
         if attention["name"] in MONOTONIC:
             # Decisions go both ways.

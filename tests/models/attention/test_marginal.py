@@ -20,6 +20,7 @@ from mt.models.losses import Loss, Objective
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, SampleConfig
 from mt.step import BOS, EOS
+from tests.components import shaken
 from tests.decoding.decoded import decode_ids
 
 _, MONO, NEAR, _ = MODELS = [
@@ -37,13 +38,9 @@ def build(scale: float = 1.0, attention: str = "marginal", **options: Any) -> Se
         decoder={"name": "luong", "hidden_size": 6, "readout_size": 5, "dropout": 0.0},
         attention={"name": attention, **options, **unscaled},
     )
-    model = Seq2Seq(config, SOURCES, TARGETS).double().eval()
-    generator = torch.Generator().manual_seed(7)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.normal_(0, 0.8, generator=generator)
-        for parameter in model.decoder.attention.parameters():
-            parameter *= scale
+    model = shaken(Seq2Seq(config, SOURCES, TARGETS).double(), 7)
+    for parameter in model.decoder.attention.parameters():
+        parameter.data *= scale
     return model
 
 
