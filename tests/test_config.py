@@ -37,10 +37,6 @@ def sentence(plain: dict[str, Any]) -> str:
     return refusal_of(lambda: parse(plain, Config))
 
 
-def test_nothing_gives_the_defaults():
-    assert parse({}, Config) == Config()
-
-
 def test_what_was_dumped_is_parsed_again():
     optimizer = {"name": "adam", "betas": [0.8, 0.9]}
     config = parse({"attention": {"name": "mocha", "chunk_size": 3}, "optimizer": optimizer}, Config)
@@ -100,10 +96,6 @@ def test_metrics_are_set_up_for_the_target_language():
 )
 def test_a_value_that_cannot_be_is_named_with_what_is_wanted(plain: dict[str, Any], expected: str):
     assert sentence(plain).startswith(expected)
-
-
-def test_refusals_of_several_options_together_come_through():
-    assert sentence({"search": {"name": "beam", "n_best": 9}}).startswith("search.n_best=9 ")
 
 
 def test_text_of_a_user_makes_no_second_line():

@@ -46,13 +46,6 @@ def test_a_sentence_is_one_line_whatever_a_user_put_into_it(capsys: pytest.Captu
     assert capsys.readouterr() == ("", "error: x=a\\nb\\x1b[2J is wrong\n")
 
 
-def test_what_the_system_refuses_becomes_a_sentence_too(capsys: pytest.CaptureFixture[str]):
-    with pytest.raises(SystemExit) as end, reported():
-        raise PermissionError(13, "Permission denied", "outputs")
-    assert end.value.code == 2
-    assert capsys.readouterr().err == "error: outputs: Permission denied: give yourself permission to write there\n"
-
-
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("count", [1, 100_000])
 def test_a_reader_that_leaves_ends_it_quietly(unbuffered: str, count: int):

@@ -159,9 +159,3 @@ def test_a_tree_is_what_the_search_has_looked_at(make_toy, seed: int, width: int
     assert sum(state == "dropped" for state in states.values()) >= len(paths) - ended_count - shown
     for one in (best, *others):
         assert tree.nodes[paths[one.tokens]].score == pytest.approx(one.score)
-
-
-def test_an_observer_changes_nothing(make_toy):
-    toy = make_toy(1, 7, 3, sharpness=1.5)
-    options = {"max_lengths": torch.tensor([9]), "beam_size": 3, "length_penalty": 0.6}
-    assert beam(toy, toy.memory(), 1, **options, processors=[SearchTree(0.6)]) == beam(toy, toy.memory(), 1, **options)

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import pytest
-import torch
 
 from mt.data.tokenizer import EOS
 from mt.decoding.modes import extends, reads_hard, require_extending

@@ -114,14 +114,6 @@ def test_files_are_read_and_written_word_by_word(write: Write) -> None:
     assert entry_lines("a", improbable, probabilities=True) == ["a 0.0001 b c"]
 
 
-def test_kaldis_form(written: Written) -> None:
-    lines = written("bad\n", "--n", 3, "--probabilities").out.splitlines()
-    rows = [line.split(" ", 2) for line in lines]
-    assert [row[0] for row in rows] == ["bad"] * 3 and rows[0][2] == spelt("bad")
-    assert sum(float(row[1]) for row in rows) == pytest.approx(1, abs=2e-4)
-    assert all(0 < float(row[1]) <= 1 for row in rows)
-
-
 def test_words_with_blanks(written: Written, write: Write) -> None:
     words = "ab ba\n"
     assert written(words).out == f"ab ba :: {spelt('abba')}\n"
@@ -194,13 +186,6 @@ def test_dictionaries_of_others(written: Written, write: Write) -> None:
     # Where a tab ends the word, a # is a phone, as WikiPron writes a blank.
     known = write("known", "bad\tb # d\n")
     assert written("bad\n", "--dictionary", known).out == "bad b # d\n"
-
-
-def test_pronunciations_that_a_map_makes_alike_are_one(translator: Translator) -> None:
-    phones = {phone for phones in PHONES.values() for phone in phones.split()}
-    [found] = pronounce(translator, ["bad"], 5, phone_map=dict.fromkeys(phones, ("o",)))
-    assert len(found) < 5 and len({each.phones for each in found}) == len(found)
-    assert sum(each.probability for each in found) == pytest.approx(1)
 
 
 def test_a_word_is_looked_up_composed_and_written_as_it_came(written: Written, write: Write) -> None:

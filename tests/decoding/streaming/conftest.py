@@ -1,7 +1,7 @@
 """Random models that can write while they read, and a vocabulary with words of several pieces."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,6 +26,7 @@ from mt.models.frontends.logmel import LogMelConfig
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import OnlineConfig, SearchConfig, WaitKConfig
 from mt.search.hypothesis import Hypothesis
+from tests.components import shaken
 from tests.decoding.decoded import decode_ids
 
 MONOTONIC = ("monotonic", "mocha", "matcha", "milk")
@@ -146,28 +147,33 @@ def sentences() -> Callable[..., Sources]:
     return lambda count, **bounds: [sentence(draw, **bounds) for _ in range(count)]
 
 
+def decoded(setting: Streaming, rows: Any, search: SearchConfig | None = None, **options: Any) -> list[Hypothesis]:
+    """The best hypotheses of whole sources, decoded in one batch."""
+    size = len(setting.tokenizers.target)
+    result = decode_ids(setting.model, rows, search or setting.search, vocab_size=size, precision="fp32", **options)
+    return [hypotheses[0] for hypotheses in result]
+
+
 @pytest.fixture(scope="session")
 def offline() -> Callable[..., list[Hypothesis]]:
-    """offline(setting, sources, search): the hypotheses of whole sources, decoded in one batch."""
+    """offline(setting, sources, search): the hypotheses of whole sources."""
 
-    def decoded(setting, sources, search=None, **options) -> list[Hypothesis]:
-        ids = setting.tokenizers.source.encode([" ".join(source) for source in sources])
-        size = len(setting.tokenizers.target)
-        result = decode_ids(setting.model, ids, search or setting.search, vocab_size=size, precision="fp32", **options)
-        return [hypotheses[0] for hypotheses in result]
+    def of_words(setting: Streaming, sources: Sources, *search: Any, **options: Any) -> list[Hypothesis]:
+        rows = setting.tokenizers.source.encode([" ".join(source) for source in sources])
+        return decoded(setting, rows, *search, **options)
 
-    return decoded
+    return of_words
+
+
+def stream(setting: Streaming, pieces: Iterable[Any]) -> tuple[Session, list[list[str]]]:
+    """The finished session, and what it wrote at each piece of the source and at the end."""
+    session = ExtendedSession(setting)
+    return session, [*[session.read(piece) for piece in pieces], session.finish()]
 
 
 @pytest.fixture(scope="session")
 def streamed() -> Callable[[Streaming, list[str]], tuple[Session, list[list[str]]]]:
-    """streamed(setting, source): the finished session, and what it wrote at each word and at the end."""
-
-    def read(setting: Streaming, source: list[str]) -> tuple[Session, list[list[str]]]:
-        session = ExtendedSession(setting)
-        return session, [*[session.read(word) for word in source], session.finish()]
-
-    return read
+    return stream
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from mt.decoding.streaming.session import Streaming
 from mt.errors import UserError
 from mt.evaluation.score import simultaneous
 from mt.kernels import hard_step as kernel
-from mt.search.config import BeamConfig, OnlineConfig, SearchConfig, WaitKConfig
+from mt.search.config import BeamConfig, SearchConfig, WaitKConfig
 from mt.search.policies import AgreeConfig, AlignAttConfig, RetranslateConfig
 from tests.decoding.streaming.conftest import MONOTONIC, SEARCH, Sources
 
@@ -170,7 +170,7 @@ def test_an_update_without_news_changes_nothing_and_a_tail_can_go(policy: str, s
 @every_policy
 def test_nothing_is_written_of_invisible_characters_alone(policy: str, setting) -> None:
     session = session_of(setting({"name": "general"}, "bilstm"), POLICIES[policy])
-    assert session.read("\u200b", tail="\u200b") == [] and session.tokens == ()
+    assert session.read("  ") == session.read("\u200b", tail="\u200b") == [] and session.tokens == ()
     assert session.read("tun das", tail="\u200b") == session.words and session.source_read == 3
     begun = session_of(session.streaming, POLICIES[policy], lexical=LexicalConstraints(prefix="tun "))
     assert begun.read("\u200b", tail=" ") == begun.finish() == []
@@ -282,12 +282,6 @@ def test_which_sessions_extend(setting) -> None:
     usual = {"mocha": "online", "general": "alignatt", "local_p": "alignatt"}
     for attention, name in usual.items():
         assert setting({"name": attention}).translator.streaming_search().name in (name, "online")
-
-
-def test_a_blank_source_has_an_empty_translation(setting) -> None:
-    session = session_of(setting({"name": "general"}, "bilstm"), AlignAttConfig())
-    assert session.read("  ") == [] and session.finish() == [] and session.text == ""
-    assert isinstance(session.streaming.search, AlignAttConfig) and OnlineConfig().timed
 
 
 @pytest.mark.parametrize("attention", MONOTONIC)

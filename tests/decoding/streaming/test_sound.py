@@ -3,7 +3,6 @@
 import random
 from collections.abc import Callable, Iterator
 from itertools import zip_longest
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,13 +10,12 @@ import torch
 
 from mt.decoding.delays import timing, written_units
 from mt.decoding.modes import require_extending
-from mt.decoding.streaming import Session, finish, read
+from mt.decoding.streaming import finish, read
 from mt.decoding.streaming.extend import ExtendedSession
 from mt.decoding.streaming.session import Streaming
 from mt.search.config import OnlineConfig
 from mt.search.hypothesis import Hypothesis
-from tests.decoding.decoded import decode_ids
-from tests.decoding.streaming.conftest import FIELD, SEARCH
+from tests.decoding.streaming.conftest import FIELD, SEARCH, decoded, stream
 from tests.marks import exhaustive
 from tests.refusals.sentences import require_refusal
 
@@ -41,15 +39,7 @@ def cut(sound: np.ndarray, draw: random.Random) -> Iterator[np.ndarray]:
 
 
 def offline(ours: Streaming, given: list[np.ndarray]) -> list[Hypothesis]:
-    rows = FIELD.encode(given, None)
-    size = len(ours.tokenizers.target)
-    result = decode_ids(ours.model, rows, ours.search, vocab_size=size, precision="fp32", field=FIELD)
-    return [hypotheses[0] for hypotheses in result]
-
-
-def streamed(ours: Streaming, pieces: Any) -> tuple[Session, list[list[str]]]:
-    session = ExtendedSession(ours)
-    return session, [*[session.read(piece) for piece in pieces], session.finish()]
+    return decoded(ours, FIELD.encode(given, None), field=FIELD)
 
 
 @every_model
@@ -61,7 +51,7 @@ def test_a_stream_is_offline_decoding_and_so_are_its_delays(policy, changes, hea
     target = ours.tokenizers.target
     frontend = ours.model.frontend
     for sound, hypothesis in zip(given, offline(ours, given), strict=True):
-        session, _ = streamed(ours, cut(sound, random.Random(len(sound))))
+        session, _ = stream(ours, cut(sound, random.Random(len(sound))))
         assert session.tokens == hypothesis.tokens
         (row,) = FIELD.encode([sound], None)
         places = int(ours.model.frontend.output_lengths(torch.tensor([len(row)])))
@@ -81,7 +71,7 @@ def test_together_is_as_alone(policy, changes, hearing: Hearing, noises: Noises)
     ours = hearing(policy, **changes)
     given = noises(4, seconds=0.6)
     draw = random.Random(1)
-    alone = [streamed(ours, [sound])[0] for sound in given]
+    alone = [stream(ours, [sound])[0] for sound in given]
     sessions = [ExtendedSession(ours) for _ in given]
     for turn in zip_longest(*(cut(sound, draw) for sound in given)):
         now = [i for i, piece in enumerate(turn) if piece is not None]
@@ -94,7 +84,7 @@ def test_together_is_as_alone(policy, changes, hearing: Hearing, noises: Noises)
 def test_the_source_is_not_asked_for_what_has_not_come(hearing: Hearing, noises: Noises) -> None:
     ours = hearing("mocha")
     (sound,) = noises(1, seconds=2.0)
-    whole, _ = streamed(ours, [sound])
+    whole, _ = stream(ours, [sound])
     session = ExtendedSession(ours)
     count = 0
 
@@ -131,10 +121,8 @@ def test_little_or_nothing(hearing: Hearing) -> None:
     assert session.read(np.zeros(0, np.int16)) == session.finish() == session.words == []
     for count in (1, 19, 39, 41, 81):
         sound = np.full(count, 1000, np.int16)
-        session, _ = streamed(ours, [sound])
-        [[result]] = decode_ids(
-            ours.model, FIELD.encode([sound], None), ours.search, vocab_size=30, precision="fp32", field=FIELD
-        )
+        session, _ = stream(ours, [sound])
+        [result] = offline(ours, [sound])
         assert session.text == ours.tokenizers.target.decode(result.tokens)
         assert session.source_read == 10 * -(-count // 40)
         assert all(min(20, session.source_read) <= delay <= session.source_read for delay in session.delays)
@@ -152,7 +140,7 @@ def test_what_is_no_sound(given, sentence: str, hearing: Hearing, noises: Noises
     session = ExtendedSession(hearing("monotonic"))
     (sound,) = noises(1)
     require_refusal(lambda: session.read(given), sentence)
-    expected, _ = streamed(hearing("monotonic"), [sound])
+    expected, _ = stream(hearing("monotonic"), [sound])
     session.read(sound)
     session.finish()
     assert session.words == expected.words
