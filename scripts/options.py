@@ -3,8 +3,8 @@
     python scripts/options.py            # writes conf/; --check names the files that differ, as a test does
 
 An option stands in its class alone. In a file of conf/ all lines from `name:` on are written here, in config.yaml those
-between its two marks; what is above them, as a list of defaults, is written by hand. `options_page` makes the page of
-the reference, which the site has.
+between its two marks. What is above them, as a list of defaults, is written by hand, but for the names of choices that
+it lacks. `options_page` makes the page of the reference, which the site has.
 """
 
 import re
@@ -20,6 +20,7 @@ import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+import mt
 from mt.cli.parser import Parser
 from mt.common.options import as_typed, described, flat, kinds_in, models_in
 from mt.config import Config
@@ -37,6 +38,8 @@ def main() -> None:
     parser = Parser(__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing, and fail where a file differs")
     check = parser.parse_args().check
+    if Path(mt.__file__).parents[1] != CONF.parent:
+        parser.error(f"{CONF} is to be written from the classes of another folder, {mt.__file__}: set PYTHONPATH=.")
     changed = {path: text for path, text in files() if not path.exists() or path.read_text(encoding="utf-8") != text}
     for path, text in changed.items():
         print(path)
@@ -54,14 +57,28 @@ def files() -> Iterator[tuple[Path, str]]:
     begin, end = MARKS
     above, _, rest = root.read_text(encoding="utf-8").partition(begin)
     below = rest.partition(end)[2]
-    yield root, f"{above}{begin}{_block(Config(), CONF)}{end}{below}"
+    yield root, f"{_naming_choices(above, Config)}{begin}{_block(Config(), CONF)}{end}{below}"
     for path, model in choices(Config, CONF):
         options = model.model_construct()
         groups = [f"  - {name}: {part.name}\n" for name, part in options if (path.parent / name).is_dir()]
         above = "defaults:\n" + "".join(groups) if groups else ""
         if path.exists() and "name" in model.model_fields:
             above = re.split(r"^name:", path.read_text(encoding="utf-8"), maxsplit=1, flags=re.MULTILINE)[0]
-        yield path, above + _block(options, path.parent)
+        yield path, _naming_choices(above, model) + _block(options, path.parent)
+
+
+def _naming_choices(defaults: str, model: type[BaseModel]) -> str:
+    """Adds to the comment of each line of a list of defaults, `- part: choice`, the choices that it does not name."""
+    lines = defaults.splitlines(keepends=True)
+    for i, line in enumerate(lines):
+        part = re.match(r"  - (\w+): \w+", line)
+        if not part or part[1] not in model.model_fields or part[1] in ONE_FILE:
+            continue
+        names = [kind.model_fields["name"].default for kind in models_in(model.model_fields[part[1]].annotation)]
+        absent = ", ".join(name for name in names if not re.search(rf"\b{name}\b", line.partition("#")[2]))
+        if absent:
+            lines[i] = f"{line.rstrip()}, {absent}\n" if "#" in line else f"{part[0]:<{COLUMN + 2}}# {absent}\n"
+    return "".join(lines)
 
 
 def choices(model: type[BaseModel], folder: Path) -> Iterator[tuple[Path, type[BaseModel]]]:

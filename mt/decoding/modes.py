@@ -6,7 +6,7 @@
 
 import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import copy
 from typing import Any
 
@@ -15,6 +15,8 @@ import torch
 from mt.common.options import as_written
 from mt.data.fields import FIELDS
 from mt.errors import UserError
+from mt.models.attention import ATTENTIONS
+from mt.models.encoders import ENCODERS
 from mt.models.ensemble import Ensemble
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, SearchConfig
@@ -113,7 +115,7 @@ def require_compatible(search: SearchConfig, model: DecodableModel) -> None:
         raise UserError(
             f"{as_written('search.mode', 'hard')} needs an attention that can choose one position, and this model's "
             f"cannot: choose {as_written('search.mode', 'soft')}, or train with "
-            "attention=monotonic, mocha, matcha, milk or stochastic"
+            f"attention={_which(ATTENTIONS, 'supports_hard')}"
         )
     # A beam may also weigh what was attended to.
     if isinstance(drafting, BeamConfig) and drafting.penalties:
@@ -132,7 +134,7 @@ def _require_policy(search: SearchConfig, model: DecodableModel) -> None:
     if isinstance(search, OnlineConfig) and not online_model(model).decoder.attention.monotonic:
         raise UserError(
             f"{as_written('search', 'online')} writes up to where the attention stops: it needs an attention that "
-            "stops (attention=monotonic, mocha, matcha or milk); train such a model, or choose "
+            f"stops (attention={_which(ATTENTIONS, 'monotonic')}); train such a model, or choose "
             f"{as_written('search', 'alignatt')}"
         )
     if isinstance(search, AlignAttConfig) and not attends(model):
@@ -167,21 +169,24 @@ def require_wait_k(model: Seq2Seq, option: str) -> None:
 def unmet(model: Seq2Seq, *, wait_k: bool) -> str:
     """Names what a model lacks to write while it reads, in words and options. wait_k: whether it would write by wait-k,
     else where its attention stops."""
-    attention = model.decoder.attention
     # In the order in which a source passes them: front-end, encoder, the decoder's first state, attention.
     lacking = []
     if not model.frontend.incremental:
         lacking.append(model.frontend.incremental_with or "sources that arrive piece by piece, as texts and sounds do")
     if not model.encoder.incremental:
-        lacking.append("an encoder that does not read the whole source first (encoder=lstm, gru, ssru or none)")
+        causal = _which(ENCODERS, "incremental")
+        lacking.append(f"an encoder that does not read the whole source first (encoder={causal})")
     if model.decoder.needs_full_source:
         lacking.append("decoder.init_hidden=zeros")
-    if wait_k and not attention.supports_wait_k:
-        lacking.append(
-            "a soft attention that knows nothing of the source's length (attention=dot, general, location, "
-            "bahdanau, local_m or marginal)"
-        )
-    if not wait_k and not attention.monotonic:
-        lacking.append("an attention that stops (attention=monotonic, mocha, matcha or milk)")
+    claim = "supports_wait_k" if wait_k else "monotonic"
+    if not getattr(model.decoder.attention, claim):
+        kind = "a soft attention that knows nothing of the source's length" if wait_k else "an attention that stops"
+        lacking.append(f"{kind} (attention={_which(ATTENTIONS, claim)})")
     *others, last = lacking
     return f"{', '.join(others)} and {last}" if others else last
+
+
+def _which(table: Mapping[str, Any], claim: str) -> str:
+    """Lists the choices of a table whose classes make a claim, such as `monotonic`."""
+    *others, last = (name for name, kind in table.items() if getattr(kind, claim))
+    return f"{', '.join(others)} or {last}"

@@ -1,6 +1,6 @@
 import re
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pytest
@@ -13,12 +13,14 @@ from mt.data.corpus import Corpus
 from mt.data.fields import ImageConfig, ImageField
 from mt.data.tokenizer import EOS
 from mt.decoding.forced import forced_batches
-from mt.decoding.modes import extends, reads_hard, require_extending
+from mt.decoding.modes import extends, reads_hard, require_extending, unmet
 from mt.decoding.torch_network import MAX_LOGITS, TorchNetwork
 from mt.decoding.translator import Translator
 from mt.device import has_bfloat16
 from mt.errors import UserError
+from mt.models.attention import ATTENTIONS
 from mt.models.config import ModelConfig
+from mt.models.encoders import ENCODERS
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, WaitKConfig
 from tests.decoding.decoded import decode_ids
@@ -48,11 +50,15 @@ def test_between_batches_the_caller_computes_as_before(translator: Translator, c
     assert count > 1
 
 
-CAUSAL = "an encoder that does not read the whole source first (encoder=lstm, gru, ssru or none)"
-SOFT = (
-    "a soft attention that knows nothing of the source's length (attention=dot, general, location, bahdanau, "
-    "local_m or marginal)"
-)
+def in_words(names: Iterable[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} or {last}"
+
+
+READING = in_words(name for name, kind in ENCODERS.items() if kind.incremental)
+CAUSAL = f"an encoder that does not read the whole source first (encoder={READING})"
+WAITING = in_words(name for name, kind in ATTENTIONS.items() if kind.supports_wait_k)
+SOFT = f"a soft attention that knows nothing of the source's length (attention={WAITING})"
 
 
 @pytest.mark.parametrize(
@@ -79,6 +85,12 @@ def test_a_search_that_writes_while_it_reads_says_what_a_model_lacks(search, cha
         with pytest.raises(UserError, match=rf"^search={search.name} .*: it needs {re.escape(lacking)}; train such a"):
             require_extending(search, model)
         assert not extends(search, model)
+
+
+def test_what_a_model_lacks_may_be_a_new_attention(monkeypatch, configure):
+    monkeypatch.setitem(ATTENTIONS, "newest", ATTENTIONS["dot"])
+    model = Seq2Seq(configure({"attention": {"name": "local_p"}}), 9, 9)
+    assert unmet(model, wait_k=True).endswith(" or newest)") and "newest" not in unmet(model, wait_k=False)
 
 
 SOURCES = [[5, 6, 7, 8, 9, 3], [8, 3], [7, 5, 9, 3], [6, 6, 8, 9, 5, 7, 5, 8, 3]]

@@ -21,6 +21,7 @@ from mt.decoding.torch_network import torch_translator
 from mt.errors import UserError
 from mt.export.folder import export
 from mt.export.graphs import quantize, require_exportable, write_graphs
+from mt.models.attention import ATTENTIONS
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SampleConfig
 from mt.storage import write_json
@@ -91,9 +92,10 @@ def test_threads(graphs: Path, monkeypatch: pytest.MonkeyPatch, value: str | Non
     assert [session.get_session_options().intra_op_num_threads for session in sessions] == [1, threads]
 
 
-# Each attention, decoder and encoder that has no loop, and what an option adds to their operations.
+# Each attention that has no loop, decoder and encoder, and what an option adds to their operations.
 COPYING = {"name": "luong", "copy": True}
-MODELS = {
+PLAIN = ({"name": "bilstm"}, {"name": "luong"}, {})
+MODELS = {name: PLAIN for name, kind in ATTENTIONS.items() if not kind.monotonic} | {
     "none": ({"name": "lstm"}, {"name": "bahdanau", "cell": "lstm"}, {"context": "last"}),
     "dot": ({"name": "bigru"}, {"name": "gnmt", "copy": True}, {}),
     "general": ({"name": "bissru"}, {"name": "ssru", "init_hidden": "final_state"}, {}),
@@ -104,7 +106,6 @@ MODELS = {
     "local_m": ({"name": "lstm"}, {"name": "luong"}, {"window": 1}),
     "local_p": ({"name": "none"}, COPYING | {"input_feeding": True}, {"energy": {"name": "concat"}}),
     "stochastic": ({"name": "ssru"}, COPYING | {"init_hidden": "zeros"}, {"energy": {"name": "location"}}),
-    "marginal": ({"name": "bilstm"}, {"name": "luong"}, {}),
 }
 
 

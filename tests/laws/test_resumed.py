@@ -1,11 +1,12 @@
 """The law of runs: one that ended or stopped, and goes on, is one that did not stop, whatever it draws or keeps."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from data_prep.prepare import prepare
+from mt.config.optimizer import OptimizerConfig
 from mt.data.corpus import Corpus
 from mt.training.start import begin, resume
 from mt.training.train import train_and_test
@@ -20,6 +21,7 @@ DROPPING = {"embedding_dim": 32, "dropout": 0.2, "word_dropout": 0.1}
 MOCHA = {"name": "mocha", "chunk_size": 2, "noise_std": 1.0}
 BPE = {"dataset": {"tokenizer": {"vocab_size": 70}}}
 UNIGRAMS = {"dataset": {"tokenizer": {"model_type": "unigram", "vocab_size": 70}}}
+OPTIMIZERS = get_args(get_args(OptimizerConfig)[0])
 COPYING = BPE | {"decoder": {"copy": True, "dropout": 0.2}, "training": {"bpe_dropout": 0.3}}
 RUNS: dict[str, dict[str, Any]] = {
     "dropout": {"encoder": {"recurrent_dropout": 0.3}, "decoder": {"recurrent_dropout": 0.2}},
@@ -40,7 +42,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "hard copies": COPYING | {"attention": MOCHA},
     "a scale of float16": {"precision": "fp16"},
     "links that guide": BPE | {"training": {"guided_alignment": "LINKS"}},
-    "steps of Adadelta": {"optimizer": {"name": "adadelta"}},
+    **{f"an optimizer: {kind.__name__}": {"optimizer": kind().model_dump(mode="json")} for kind in OPTIMIZERS},
     "sums of Adagrad, and of what nothing uses": {"optimizer": {"name": "adagrad"}, "attention": {"name": "none"}},
     "the end of an epoch": {"training": {"batch_tokens": 600, "epochs": 2}},
     "bad validations": {"optimizer": {"schedule": {"name": "plateau", "patience": 0}}},

@@ -62,9 +62,9 @@ def test_rates_of_schedules(warmup: int, schedule: dict[str, Any], name: str, ex
 def test_every_option_reaches_the_optimizer_of_torch(kind: type[Any]) -> None:
     model = nn.Linear(2, 2)
     model.bias.requires_grad_(False)
-    # Values that are neither the project's nor torch's, so that none can be lost.
+    # Values that are neither the project's nor torch's, so that none can be lost, and inside the bounds of each.
     plain = kind().model_dump(exclude={"name", "warmup", "schedule"})
-    values = {key: (0.55, 0.65) if isinstance(value, tuple) else value / 2 + 0.23 for key, value in plain.items()}
+    values = {key: (0.55, 0.65) if isinstance(value, tuple) else value * 0.9 + 0.11 for key, value in plain.items()}
     chosen = kind(**values)
     optimizer = build_optimizer(chosen, model)
     assert isinstance(optimizer, kind.of_torch)

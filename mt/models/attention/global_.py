@@ -35,11 +35,11 @@ class OneEnergyConfig(ScaledConfig):
 
 
 class DotAttentionConfig(OneEnergyConfig, DotConfig):
-    pass
+    """Luong et al. 2015, equation 8: h . s."""
 
 
 class GeneralAttentionConfig(OneEnergyConfig, GeneralConfig):
-    pass
+    """Luong et al. 2015, equation 8: h . W s."""
 
 
 # Bahdanau et al. 2015, A.1.2: the query is the previous state s_{t-1} where decoder=bahdanau.
@@ -51,7 +51,7 @@ class BahdanauAttentionConfig(OneEnergyConfig, ConcatConfig):
 
 
 class LocationAttentionConfig(OneEnergyConfig, LocationConfig):
-    pass
+    """Luong et al. 2015, section 3.1: W h, a row of W for each position, whatever its value."""
 
 
 # The attention.

@@ -65,5 +65,7 @@ def test_a_run_trains_with_it(copy: Path, texts: Path):
     options += " dataset=files dataset.source=en dataset.target=de dataset.tokenizer.vocab_size=60 dataset.workers=1"
     options += " attention=even search=greedy device=cpu folder=outputs/run"
     run(copy, "scripts/options.py")
+    [named] = [line for line in (copy / "conf/config.yaml").read_text().splitlines() if "- attention:" in line]
+    assert named.endswith(", even")
     run(copy, "train.py", f"dataset.folder={texts}", *options.split())
     assert (copy / "outputs/run/results.json").exists()
