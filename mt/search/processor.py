@@ -15,7 +15,8 @@ from mt.step import EOS
 
 
 class Candidates(NamedTuple):
-    """Next tokens of N hypotheses, which compete for the slots of a beam."""
+    """Next tokens of N hypotheses, which compete for the slots of a beam. A token may come twice after a hypothesis:
+    then two equal hypotheses can go on."""
 
     log_probs: np.ndarray
     """[N, K] float32: of the model, as a search adds them to the hypothesis before; -inf where none may follow."""
@@ -27,7 +28,8 @@ class Candidates(NamedTuple):
 
 
 class Processor:
-    """A part of a search. Each step calls these methods in this order, and each may be left out."""
+    """A part of a search. Each step calls these methods in this order, and each may be left out. In the first step each
+    sentence has one hypothesis, without tokens; a sentence that is over has none."""
 
     def mask(self, scores: Scores) -> None:
         """Forbids next tokens. scores: of the hypotheses that go on, those of one sentence side by side."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from mt.search.processor import Rules
+from mt.search.processor import Candidates, Processor, Rules
 from mt.search.stepper import Scores
 from mt.step import EOS
 from tests.search.searches import beam, greedy
@@ -67,3 +67,18 @@ def test_where_only_repetitions_are_left_a_hypothesis_ends(make_toy, search, rul
             *words, last = hypothesis.tokens
             assert last == EOS and allowed((*words,), *rules) and len(words) < rules[0]
             assert not any(allowed((*words, word), *rules) for word in (1, 4, 5))
+
+
+class Twice(Processor):
+    """Every candidate competes twice."""
+
+    def propose(self, scores: Scores, candidates: Candidates) -> Candidates:
+        return Candidates(*(np.repeat(part, 2, axis=1) for part in candidates[:2]))
+
+
+def test_a_candidate_that_is_proposed_twice_goes_on_as_two_equal_hypotheses(make_toy):
+    toy = make_toy(4, 7, seed=5)
+    limits = torch.full((4,), 9)
+    single = greedy(toy, toy.memory(), 4, max_lengths=limits)
+    double = beam(toy, toy.memory(), 4, beam_size=2, n_best=2, max_lengths=limits, processors=[Twice()])
+    assert [[h.tokens for h in hypotheses] for hypotheses in double] == [[h.tokens] * 2 for h in single]
