@@ -38,7 +38,6 @@ LEARNT = 0.1
 TESTED = 100
 
 Task = Callable[[list[int]], list[int]]
-Sequences = frozenset[tuple[int, ...]]
 
 
 def copied(symbols: list[int]) -> list[int]:

@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -12,7 +12,9 @@ import pytest
 import data_prep.get
 from data_prep import ingest
 from data_prep.prepare import prepare
-from mt.data.corpus import Corpus
+from data_prep.sources import Source
+from data_prep.sources.base import RawSplit
+from mt.data.corpus import Corpus, Example
 from mt.data.dataset import DatasetConfig
 from tests.refusals.sentences import refusal_of
 
@@ -63,6 +65,14 @@ def offer(
     one = {"title": "t", "licence": "l", "cut": "c", "train": "", "kind": kind, "urls": urls, "sums": sums}
     sets = data_prep.get.PublicSets.model_validate({"sets": {name: one}, "elsewhere": {}})
     patch.setattr(data_prep.get, "known", lambda: sets)
+
+
+def raw_of(pairs: Sequence[Example], folder: Path) -> list[ingest.RawShard]:
+    """Raw shards of a training split."""
+    folder.mkdir(parents=True)
+    source = Source({"train": RawSplit(lambda: iter(pairs), ("", ""))}, str)
+    ingest.ingest(source, DatasetConfig(folder="x", source="en", target="de"), folder)
+    return ingest.raw_shards(folder)[0]
 
 
 def prepared(config: DatasetConfig, root: Path) -> Corpus:

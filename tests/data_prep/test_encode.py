@@ -7,16 +7,14 @@ import pyarrow as pa
 import pytest
 
 from data_prep.encode import Encoder, Shard, checked, drop_reason, encode_shards
-from data_prep.ingest import Duplicates, RawShard, ingest, raw_shards
-from data_prep.sources import Source
-from data_prep.sources.base import RawSplit
+from data_prep.ingest import Duplicates, RawShard
 from data_prep.summary import Counts
 from mt.data.corpus import Example
-from mt.data.dataset import CleaningConfig, DatasetConfig
+from mt.data.dataset import CleaningConfig
 from mt.data.tokenizer import TokenizerConfig, Tokenizers
 from mt.data.writer import TEXT_READER
 from mt.errors import UserError
-from tests.data_prep.small import small_shards
+from tests.data_prep.small import raw_of, small_shards
 
 TOKENIZERS = Tokenizers.train(TokenizerConfig(model_type="char"), [("abcd word", "next Wort 0123456789")])
 PLACES = ("d/test.en, line", "d/test.de, line")
@@ -85,13 +83,6 @@ def _encoder(folder: Path, cleaning: CleaningConfig | None = None) -> Encoder:
     return Encoder(folder, cleaning or CleaningConfig(), TEXT_READER, folder / "tokenizers")
 
 
-def _raw(pairs: list[Example], folder: Path) -> list[RawShard]:
-    folder.mkdir(parents=True)
-    config = DatasetConfig(folder="x", source="en", target="de")
-    ingest(Source({"train": RawSplit(lambda: iter(pairs), ("", ""))}, str), config, folder)
-    return raw_shards(folder)[0]
-
-
 def _make(raw: list[RawShard], encoder: Encoder, workers: int = 1) -> list[Shard]:
     encoder.tokenizers.mkdir(parents=True, exist_ok=True)
     TOKENIZERS.save(encoder.tokenizers)
@@ -115,7 +106,7 @@ def _files(folder: Path) -> dict[str, bytes]:
 def test_cleaning_keeps_order_and_counts(tmp_path: Path) -> None:
     pairs = [Example("a", "b", "0-0"), Example("", "b"), Example("c", "d"), Example("a", "b"), Example("a", "d")]
     encoder = _encoder(tmp_path)
-    result = _make(_raw(pairs, tmp_path / "raw"), encoder)
+    result = _make(raw_of(pairs, tmp_path / "raw"), encoder)
     assert _kept(encoder, result) == [pairs[0], *pairs[2:]]
     train = Counts.of(result, Duplicates(2, ("x", "y")))
     assert (train.read, train.left, train.dropped) == (7, 4, {"empty": 1, "duplicate (drop_duplicates)": 2})
@@ -124,7 +115,7 @@ def test_cleaning_keeps_order_and_counts(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small")
 def test_several_processes_give_what_one_gives(tmp_path: Path) -> None:
-    raw = _raw([Example(f"word {number % 30}", "Wort") for number in range(60)], tmp_path / "raw")
+    raw = raw_of([Example(f"word {number % 30}", "Wort") for number in range(60)], tmp_path / "raw")
     alone = _encoder(tmp_path / "alone")
     together = _encoder(tmp_path / "together")
     assert _make(raw, alone) == _make(raw, together, workers=2)

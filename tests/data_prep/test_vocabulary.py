@@ -5,17 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data_prep.ingest import RawShard, ingest, raw_shards
 from data_prep.prepare import prepare
-from data_prep.sources import Source
-from data_prep.sources.base import RawSplit
 from data_prep.vocabulary import drawn, sample
 from mt.data.corpus import Corpus, Example
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import UNK, TokenizerConfig, Tokenizers
 from mt.data.writer import TEXT_READER
 from mt.errors import UserError
-from tests.data_prep.small import small_shards
+from tests.data_prep.small import raw_of, small_shards
 
 GIVEN = Tokenizers.train(TokenizerConfig(model_type="char", vocab_size=100), [("the cat", "die Katze")] * 3)
 
@@ -40,12 +37,6 @@ def test_a_corpus_is_cut_by_what_is_given(config: DatasetConfig, tmp_path: Path)
     assert UNK not in [*source, *target] and more.meta["fingerprint"] != kept.meta["fingerprint"]
     again = prepare(config, root, progress=False, tokenizers=more.tokenizers)
     assert len(list(root.glob("files-*"))) == 2 and Corpus.open(again).meta == more.meta
-
-
-def _raw(pairs: list[Example], folder: Path) -> list[RawShard]:
-    folder.mkdir()
-    ingest(Source({"train": RawSplit(lambda: iter(pairs), ("", ""))}, str), _config(1), folder)
-    return raw_shards(folder)[0]
 
 
 def _config(size: int, **cleaning) -> DatasetConfig:
@@ -76,11 +67,11 @@ def test_a_sample_is_what_cleaning_keeps_of_the_rows(tmp_path: Path) -> None:
     expected = [pairs[row] for row in drawn(5_000, 1_000) if pairs[row].target]
     for characters in (1_000, 10**6):
         with small_shards(characters, pairs=1_300):
-            raw = _raw(pairs, tmp_path / str(characters))
+            raw = raw_of(pairs, tmp_path / str(characters))
         assert sample(raw, _config(1_000), TEXT_READER) == expected
 
 
 def test_a_sample_of_which_nothing_is_left_is_refused(tmp_path: Path) -> None:
     pairs = [Example("", "x")] * 50
     with pytest.raises(UserError, match=r"cleaning dropped all 20 pairs of a sample \(20 empty\): check"):
-        sample(_raw(pairs, tmp_path / "raw"), _config(20), TEXT_READER)
+        sample(raw_of(pairs, tmp_path / "raw"), _config(20), TEXT_READER)

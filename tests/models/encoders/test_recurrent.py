@@ -20,7 +20,6 @@ def test_the_final_state_is_where_each_direction_of_the_top_layer_ends(name, num
     kind = ENCODERS[name]
     encoder = shake(kind(kind.Config(hidden_size=8, num_layers=num_layers), 6), scale=0.4)
     encoded = encoder(vectors, mask)
-    assert encoded.values is encoded.values
     size = 8 // kind.directions
     ends = encoded.values[torch.arange(5), mask.sum(1) - 1, :size]
     if name.startswith("bi"):
