@@ -18,7 +18,7 @@ from mt.data.fields import Raw, Row
 from mt.data.tokenizer import EOS, Unit
 from mt.decoding.confidence import entropies_of
 from mt.decoding.delays import written_units
-from mt.decoding.lexical import SourceTerms, encoder_of
+from mt.decoding.lexical import SourceTerms, encoder_of, require_steerable
 from mt.decoding.modes import require_compatible
 from mt.decoding.network import refuse_long_rows
 from mt.decoding.request import Request
@@ -237,9 +237,9 @@ def simulated(
             sessions = [_Simulated(translator, search, *source) for source in zip(*columns, strict=True)]
             for turn in range(max(len(session.counts) for session in sessions)):
                 if due := [session for session in sessions if session.comes(turn)]:
-                    _Simulated.redraft(due)
-                for failure in (session.failure for session in due if session.failure is not None):
-                    raise failure
+                    # A source that has no translation ends them all.
+                    for session, best in zip(due, _Simulated._best(due), strict=True):
+                        session._consider(best)
                 for session in sessions:
                     session.note(turn)
             results += [[session.result()] for session in sessions]
@@ -257,6 +257,9 @@ class _Simulated(RedraftedSession):
         unit: Unit = "char" if translator.config.dataset.latency_unit == "char" else "word"
         request = request or Request("a source")
         terms = None if request.glossary is None else encoder_of(translator).source_terms(request.glossary)
+        # A draft by a beam would write a phrase, whose words may not have come.
+        if request.lexical.constraints and (asked := encoder_of(translator).encoded(request._replace(glossary=None))):
+            require_steerable(search, asked)
         super().__init__(Streaming(translator, search, unit), request, terms)
         self._row = row
         self._updates: list[str] = []

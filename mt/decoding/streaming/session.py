@@ -252,8 +252,7 @@ def _outcomes(sessions: Sequence[Session], turns: Sequence[Sequence[NextRow]]) -
                 read_rows.append((session, row))
         if read_rows:
             type(sessions[0])._advance(read_rows)
-    pairs = zip(sessions, words_before, strict=True)
-    return [session.failure or session.words[count:] for session, count in pairs]
+    return [session.failure or session.words[count:] for session, count in zip(sessions, words_before, strict=True)]
 
 
 def _turns(sessions: Sequence[Session], sources: list[Any], tails: Sequence[str] | None) -> list[list[NextRow]]:
