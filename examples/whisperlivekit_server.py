@@ -18,6 +18,8 @@ from websockets.sync.server import ServerConnection, serve
 from examples.streaming import Policy, opened, parser_of
 from examples.whisperlivekit_protocol import Conversation, Message, error
 from mt.cli.arguments import reported_in_flags
+from mt.cli.parser import whole_number
+from mt.serve.server import listen
 
 PATIENCE = 10
 """Seconds that a connection may take until it says what it wants."""
@@ -74,12 +76,12 @@ def answering(policy: Policy, sessions: int) -> Callable[[ServerConnection], Non
 def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=8765)
-    parser.add_argument("--max-sessions", type=int, default=4)
+    parser.add_argument("--port", type=whole_number(0, 65535), default=8765)
+    parser.add_argument("--max-sessions", type=whole_number(1, 1000), default=4)
     options = parser.parse_args()
     with (
         reported_in_flags(),
-        serve(answering(opened(options), options.max_sessions), options.host, options.port) as server,
+        serve(answering(opened(options), options.max_sessions), sock=listen(options.host, options.port)) as server,
     ):
         print(f"listening on ws://{options.host}:{server.socket.getsockname()[1]}", flush=True)
         server.serve_forever()

@@ -2,9 +2,11 @@
 0.2.26 itself."""
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from socket import create_server
 from typing import Any
 
 import pytest
@@ -18,7 +20,7 @@ from websockets.sync.server import serve
 import mt
 from examples.streaming import Policy
 from examples.whisperlivekit_protocol import MOST_WORDS, Conversation, Message
-from examples.whisperlivekit_server import answering, latest
+from examples.whisperlivekit_server import answering, latest, main
 from tests.environments import ROOT, call, python_with
 
 SEARCH = mt.AlignAttConfig(f=1)
@@ -191,6 +193,23 @@ def test_one_session_too_many(connected: Connected) -> None:
         if json.loads(socket.recv(timeout=60))["type"] == "init_ok":
             return
     raise AssertionError("the place stayed taken")
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "sentence"),
+    [
+        ("--port", "99999", "--port 99999 is not a whole number from 0 to 65535"),
+        ("--port", None, r"nothing can listen at 127.0.0.1, port \d+ .*choose another --port or --host"),
+        ("--max-sessions", "-1", "--max-sessions -1 is not a whole number from 1 to 1000"),
+    ],
+)
+def test_a_server_that_cannot_begin_says_why(flag: str, value: str | None, sentence: str, policy, monkeypatch, capsys):
+    monkeypatch.setattr("examples.whisperlivekit_server.opened", lambda options: policy)
+    with create_server(("127.0.0.1", 0)) as taken:
+        monkeypatch.setattr("sys.argv", ["server", "RUN", flag, value or str(taken.getsockname()[1])])
+        with pytest.raises(SystemExit):
+            main()
+    assert re.match(f"error: {sentence}", capsys.readouterr().err)
 
 
 def test_of_what_waits_the_newest_and_the_finals_are_answered(policy: Policy) -> None:

@@ -114,7 +114,8 @@ def run_for(runs: Runs, source: str, target: str) -> ServedRun:
     into = [run for run in runs.all if run.source is not None and run.target == target]
     fitting = [run for run in into if source in (run.source, AUTO)]
     if not fitting:
-        pairs = ", ".join(f"{run.source} into {run.target}" for run in runs.all if run.source is not None)
+        # Several runs may have the same languages.
+        pairs = ", ".join({f"{run.source} into {run.target}": run for run in runs.all if run.source is not None})
         raise RequestError(
             400, f"{shown(source)} into {shown(target)} is not translated here: choose {pairs or 'nothing'}"
         )

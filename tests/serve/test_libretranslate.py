@@ -163,6 +163,12 @@ def test_auto_is_refused_where_several_languages_may_be_meant():
         run_for(runs, "auto", "de")
 
 
+def test_languages_of_several_runs_are_named_once():
+    runs: Any = SimpleNamespace(all=[SimpleNamespace(source="en", target=target) for target in ("de", "fr", "de")])
+    with pytest.raises(RequestError, match=r"^auto into it is not translated here: choose en into de, en into fr$"):
+        run_for(runs, "auto", "it")
+
+
 def test_alternatives_that_are_the_same_text_are_one():
     found = [Translation(text, 0.0, (), (), EMPTY) for text in ("eins", "eins", "zwei")]
     assert _wholes(["one"], [found], 3) == ["eins", "zwei"]
