@@ -199,7 +199,7 @@ def test_one_session_too_many(connected: Connected) -> None:
     ("flag", "value", "sentence"),
     [
         ("--port", "99999", "--port 99999 is not a whole number from 0 to 65535"),
-        ("--port", None, r"nothing can listen at 127.0.0.1, port \d+ .*choose another --port or --host"),
+        ("--port", None, r"nothing can listen at 127.0.0.1, port \d+ \([^()]+\): choose another --port or --host"),
         ("--max-sessions", "-1", "--max-sessions -1 is not a whole number from 1 to 1000"),
     ],
 )

@@ -26,7 +26,8 @@ def listen(host: str, port: int) -> socket.socket:
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listening
     except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or error
+        # Python adds the address to the system's reason, which the sentence has already.
+        reason = str(getattr(error, "strerror", None) or error).partition(" (while")[0]
         raise UserError(
             f"nothing can listen at {host}, port {port} ({reason}): choose another --port or --host"
         ) from None
