@@ -115,9 +115,9 @@ def run_for(runs: Runs, source: str, target: str) -> ServedRun:
     fitting = [run for run in into if source in (run.source, AUTO)]
     if not fitting:
         # Several runs may have the same languages.
-        pairs = ", ".join({f"{run.source} into {run.target}": run for run in runs.all if run.source is not None})
+        pairs = dict.fromkeys(f"{run.source} into {run.target}" for run in runs.all if run.source is not None)
         raise RequestError(
-            400, f"{shown(source)} into {shown(target)} is not translated here: choose {pairs or 'nothing'}"
+            400, f"{shown(source)} into {shown(target)} is not translated here: choose {', '.join(pairs) or 'nothing'}"
         )
     # `auto` is enough where all of them read one language.
     if source == AUTO and len({run.source for run in fitting}) > 1:
