@@ -66,12 +66,12 @@ def parse_json(text: str | bytes, *, infinite: bool = False) -> Any:
     infinite: whether to accept NaN and infinite numbers, which Python writes and JSON does not have.
     """
     try:
-        return json.loads(text, object_pairs_hook=once, parse_constant=None if infinite else _refuse_constant)
+        return json.loads(text, object_pairs_hook=_once, parse_constant=None if infinite else _refuse_constant)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
 
-def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Makes an object of JSON. Raises ValueError where a key comes twice, since one value would be lost."""
     row = dict(pairs)
     if len(row) < len(pairs):

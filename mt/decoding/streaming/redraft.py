@@ -226,6 +226,10 @@ def simulated(
     rows, texts, requests: see `Translator.decode`. Raises UserError as that.
     """
     require_compatible(search, translator.model)
+    # A draft by a beam would write a phrase whose words may not have come, so phrases are refused before any draft.
+    for request in requests or ():
+        if request.lexical.constraints and (tokens := encoder_of(translator).encoded(request._replace(glossary=None))):
+            require_steerable(search, tokens)
     given: Sequence[Any] = texts or [None] * len(rows)
     asked: Sequence[Any] = requests or [None] * len(rows)
     refuse_long_rows(translator.network, translator.field, rows, range(len(rows)))
@@ -257,9 +261,6 @@ class _Simulated(RedraftedSession):
         unit: Unit = "char" if translator.config.dataset.latency_unit == "char" else "word"
         request = request or Request("a source")
         terms = None if request.glossary is None else encoder_of(translator).source_terms(request.glossary)
-        # A draft by a beam would write a phrase, whose words may not have come.
-        if request.lexical.constraints and (asked := encoder_of(translator).encoded(request._replace(glossary=None))):
-            require_steerable(search, asked)
         super().__init__(Streaming(translator, search, unit), request, terms)
         self._row = row
         self._updates: list[str] = []

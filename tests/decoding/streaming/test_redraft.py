@@ -248,12 +248,15 @@ def test_a_session_that_asks_for_the_impossible_fails_alone(policy: str, setting
 
 
 @pytest.mark.parametrize("policy", ["alignatt-1", "agree-2", "wait-2", "retranslate"])
-def test_phrases_are_refused_where_a_whole_source_is_read_as_if_it_arrived(policy: str, setting) -> None:
+def test_phrases_are_refused_where_a_whole_source_is_read_as_if_it_arrived(policy: str, setting, monkeypatch) -> None:
     translator, search = setting({"name": "general"}, "bilstm").translator, POLICIES[policy]
-    request = Request("text 1", LexicalConstraints(constraints=("tun",)))
-    rows = translator.tokenizers.source.encode(["das nein"])
-    with pytest.raises(UserError, match=f"^text 1 asks for phrases, for which search={search.name} has no room"):
-        simulated(translator, rows, search, ["das nein"], [request])
+    # Before any source is drafted, however many come at once.
+    monkeypatch.setattr("mt.decoding.streaming.redraft.TOGETHER", 1)
+    monkeypatch.setattr(type(translator), "decode", lambda *_, **__: pytest.fail("a source is drafted"))
+    requests = [Request("text 1"), Request("text 2", LexicalConstraints(constraints=("tun",)))]
+    texts = ["das nein", "das nein"]
+    with pytest.raises(UserError, match=f"^text 2 asks for phrases, for which search={search.name} has no room"):
+        simulated(translator, translator.tokenizers.source.encode(texts), search, texts, requests)
 
 
 def asked(ours: Streaming, prefix: str) -> Request:
