@@ -40,7 +40,7 @@ class Policy(NamedTuple):
 def parser_of(description: str | None) -> Parser:
     """Returns a parser of a run and its policy, with the options of `mt stream`."""
     parser = Parser(description)
-    add_run_options(parser)
+    add_run_options(parser, engine=True)
     add_search_options(parser)
     parser.add_argument("--unit", choices=("word", "char"), help="char for languages that put no blanks between words")
     return parser

@@ -12,26 +12,25 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
 from mt.data.fields import ReadSource
 from mt.data.tokenizer import EOS, UNK, Tokenizer, Unit
+from mt.decoding.network import Network
 from mt.decoding.translation import Timing
-from mt.models.frontends.base import Frontend
 from mt.search.hypothesis import Hypothesis
 
 
-def timing(tokenizer: Tokenizer, source: ReadSource, hypothesis: Hypothesis, frontend: Frontend) -> Timing:
+def timing(tokenizer: Tokenizer, source: ReadSource, hypothesis: Hypothesis, network: Network) -> Timing:
     """Returns when a hypothesis of an online search was written.
 
-    tokenizer: of the target. frontend: made the vectors in which the hypothesis counts its delays.
+    tokenizer: of the target. network: made the vectors in which the hypothesis counts its delays.
     """
     assert hypothesis.delays is not None
     # A search may wait for one vector more than there are: the end. An encoder may make fewer values of the vectors.
-    vectors = int(frontend.output_lengths(torch.tensor(source.length)))
+    (vectors,) = network.encoded_lengths([source.length])
     vectors_read = np.minimum(hypothesis.delays, vectors)
     # Vectors need positions of the source, which come in words or milliseconds.
-    positions_read = frontend.needed(torch.from_numpy(vectors_read)).numpy()
+    positions_read = network.needed(vectors_read)
     arrivals = source.arrivals()
     read = source.part * words_read(positions_read, arrivals)
     # A stop at the last position may depend on the end of the source, so it counts as known with the end.

@@ -115,7 +115,7 @@ def load(
     for folder in runs:
         if (folder / MANIFEST).is_file():
             raise UserError(
-                f"{folder} was exported for engine=onnx, which translates and evaluates: choose that, or give a run"
+                f"{folder} was exported for engine=onnx, which translates and streams: choose that, or give a run"
             )
     from mt.decoding.torch_network import load_runs  # Not above: torch takes seconds, and may not be installed.
 

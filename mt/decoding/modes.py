@@ -20,7 +20,7 @@ from mt.models.encoders import ENCODERS
 from mt.models.ensemble import Ensemble
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, SearchConfig
-from mt.search.policies import AlignAttConfig, OnlineConfig, WaitKConfig
+from mt.search.policies import OnlineConfig, WaitKConfig, require_attention
 
 DecodableModel = Seq2Seq | Ensemble
 """A trained model, or several. Memory and state are trees of batch-first tensors."""
@@ -137,11 +137,7 @@ def _require_policy(search: SearchConfig, model: DecodableModel) -> None:
             f"stops (attention={_which(ATTENTIONS, 'monotonic')}); train such a model, or choose "
             f"{as_written('search', 'alignatt')}"
         )
-    if isinstance(search, AlignAttConfig) and not attends(model):
-        raise UserError(
-            f"{as_written('search', 'alignatt')} looks at the attention, and this model learns none: choose "
-            f"{as_written('search', 'agree')}"
-        )
+    require_attention(search, attends(model))
 
 
 def require_extending(search: SearchConfig, model: DecodableModel) -> None:

@@ -14,7 +14,7 @@ from mt.common.stop import go_on
 from mt.common.terminal import Bar
 from mt.data.fields import Field, Row
 from mt.errors import UserError
-from mt.search.config import SearchConfig, decode
+from mt.search.config import SearchConfig, decode, revised_search
 from mt.search.hypothesis import Hypothesis
 from mt.search.processor import Processor
 from mt.search.stepper import Stepper
@@ -41,21 +41,38 @@ class Network(Protocol):
     """The most positions that it can read; None for any number."""
     chunk_size: int | None
     """How many positions a hard attention attends to; see `Attention`."""
-    single: bool
+    attends: bool
+    """Whether it learns where to attend."""
+    single: bool = False
     """Whether sources are encoded one by one."""
     parts: "Sequence[Part]"
     """The parts that its model needs. They change hypotheses before all other parts."""
 
     def require(self, search: SearchConfig) -> None:
-        """Raises UserError where this search is not for this engine and precision."""
+        """Raises UserError where this search is not for this model, engine and precision."""
 
     def extends(self, search: SearchConfig) -> bool:
         """Returns whether this search writes while the encoder reads on; see `mt.search.policies`."""
         return False
 
+    def streaming_search(self, search: SearchConfig) -> SearchConfig:
+        """Returns a search by which it translates while a source arrives: this one if it is a policy, else one with the
+        options that both have."""
+        if search.timed:
+            return search
+        # A hard attention decides itself when to write, and a soft one is looked at; without, drafts have to agree.
+        online = revised_search(search, {"name": "online"})
+        if self.extends(online):
+            return online
+        return revised_search(search, {"name": "alignatt" if self.attends else "agree"})
+
     def encoded_lengths(self, lengths: Sequence[int]) -> list[int]:
         """Returns how many positions sources of these lengths have for the attention. lengths: as the field counts."""
         return [*lengths]
+
+    def needed(self, vectors: np.ndarray) -> np.ndarray:
+        """Returns how many positions of a source must have come for these numbers of vectors; see `Frontend.needed`."""
+        return vectors
 
     def batches(self, rows: Sequence[Row], search: SearchConfig) -> list[np.ndarray]:
         """Returns the batches of this process: the indices of rows that are decoded together."""
@@ -69,7 +86,7 @@ class Network(Protocol):
         return share
 
     def in_torch(self) -> "TorchNetwork":
-        """Returns itself where it has a model in torch, which alignments, streams and statistics need. Raises UserError
+        """Returns itself where it has a model in torch, which alignments and statistics need. Raises UserError
         where it is exported."""
 
 

@@ -22,7 +22,8 @@ from mt.decoding.network import EncodedBatch, Network, Part
 from mt.decoding.translator import Translator
 from mt.errors import UserError, message_of
 from mt.kernels.threads import step_threads
-from mt.search.config import BeamConfig, GreedyConfig, Precision, SampleConfig, SearchConfig, width
+from mt.search.config import BeamConfig, Precision, SearchConfig, width
+from mt.search.policies import require_attention
 from mt.search.stepper import Scores, Step
 from mt.step import Attended
 
@@ -159,6 +160,10 @@ class OnnxNetwork(Network):
     def __init__(self, folder: Path) -> None:
         """Raises UserError where the folder is damaged, of another format, or ONNX Runtime is not installed."""
         self.manifest = verified(folder)
+        path = folder / "config.json"
+        self.config = parse(as_now(read_json(path, _REMEDY)), ExportedConfig, str(path))
+        # The one attention that learns no weights.
+        self.attends = self.config.attention.name != "none"
         self.max_source_length = self.manifest.max_source_length
         self.chunk_size = self.manifest.chunk_size
         self.single = True
@@ -170,19 +175,21 @@ class OnnxNetwork(Network):
         self._step = session(folder / STEP, step_threads())
 
     def require(self, search: SearchConfig) -> None:
-        if not isinstance(search, GreedyConfig | SampleConfig | BeamConfig):
+        if search.extends:
             raise UserError(
-                f"search={search.name} writes while it reads, which engine=onnx cannot: choose search=greedy or "
-                "search=beam, or decode the run itself with engine=torch"
+                f"search={search.name} keeps the state of an encoder while it writes, which engine=onnx cannot: choose "
+                "search=alignatt, agree or retranslate, or decode the run itself with engine=torch"
             )
+        require_attention(search, self.attends)
+        drafting = search.drafting
         mode = "hard" if self.manifest.hard else "soft"
-        if search.mode not in ("auto", mode):
+        if drafting.mode not in ("auto", mode):
             raise UserError(
-                f"search.mode={search.mode} is not what was exported, an attention that reads {mode}: choose "
+                f"search.mode={drafting.mode} is not what was exported, an attention that reads {mode}: choose "
                 f"search.mode={mode}, or decode the run itself with engine=torch"
             )
-        if isinstance(search, BeamConfig) and search.penalties:
-            search.penalties.require_readable(hard=self.manifest.hard)
+        if isinstance(drafting, BeamConfig) and drafting.penalties:
+            drafting.penalties.require_readable(hard=self.manifest.hard)
 
     def batches(self, rows: Sequence[Row], search: SearchConfig) -> list[np.ndarray]:
         return [np.array([index]) for index in range(len(rows))]
@@ -196,8 +203,8 @@ class OnnxNetwork(Network):
 
     def in_torch(self) -> "TorchNetwork":
         raise UserError(
-            "engine=onnx translates and evaluates, and this needs the model in torch: load the run itself with "
-            "engine=torch"
+            "engine=onnx translates, streams and evaluates, and this needs the model in torch: load the run itself "
+            "with engine=torch"
         )
 
     def __repr__(self) -> str:
@@ -225,10 +232,7 @@ def load_graphs(
             "export again (--precision int8)"
         )
     (folder,) = runs
-    # The rest of the folder is read as that of a run.
     network = OnnxNetwork(folder)
-    path = folder / "config.json"
-    config = parse(as_now(read_json(path, _REMEDY)), ExportedConfig, str(path))
-    translator = Translator(network, Tokenizers.load(folder), config)
+    translator = Translator(network, Tokenizers.load(folder), network.config)
     translator.folder = folder
     return translator

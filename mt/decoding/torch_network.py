@@ -22,6 +22,7 @@ from mt.decoding.forced import PosteriorAlignment
 from mt.decoding.modes import (
     DecodableModel,
     as_searched,
+    attends,
     evaluation_mode,
     extends,
     online_model,
@@ -29,7 +30,7 @@ from mt.decoding.modes import (
     require_compatible,
     wait_k_of,
 )
-from mt.decoding.network import BatchHypotheses, EncodedBatch, Part
+from mt.decoding.network import BatchHypotheses, EncodedBatch, Network, Part
 from mt.decoding.translator import Translator
 from mt.device import autocast, choose
 from mt.distributed import ALONE, ProcessGroup
@@ -47,7 +48,7 @@ MAX_LOGITS = 1 << 27
 """The most logits in a step of search, 0.5 GB: with a wide beam fewer sentences are decoded at once."""
 
 
-class TorchNetwork:
+class TorchNetwork(Network):
     """A model, or an ensemble, that decodes rows of a field; see `Network`."""
 
     def __init__(
@@ -76,7 +77,7 @@ class TorchNetwork:
         self.device = next(model.parameters()).device
         self.max_source_length = model.max_source_length
         self.chunk_size = model.chunk_size
-        self.single = False
+        self.attends = attends(model)
         self.parts: Sequence[Part] = [PosteriorAlignment()] if model.mixes_predictions else []
         self.steps: Callable[[DecodableModel, bool], Predict] | None = None
         """Returns the steps of a model, soft or hard, where an explorer forces some of them; None: the model's own."""
@@ -88,6 +89,7 @@ class TorchNetwork:
         self._search_model = int8_copy(self.model) if precision == "int8" else self.model
 
     def require(self, search: SearchConfig) -> None:
+        require_compatible(search, self.model)
         if search.extends and self._online_precision not in (None, "fp32"):
             raise UserError(
                 f"{as_written('precision', self._online_precision)} is not for {as_written('search', search.name)}, "
@@ -100,8 +102,10 @@ class TorchNetwork:
     def encoded_lengths(self, lengths: Sequence[int]) -> list[int]:
         return self.model.frontend.output_lengths(torch.tensor(lengths)).tolist()
 
+    def needed(self, vectors: np.ndarray) -> np.ndarray:
+        return self.model.frontend.needed(torch.from_numpy(vectors)).numpy()
+
     def batches(self, rows: Sequence[Row], search: SearchConfig) -> list[np.ndarray]:
-        require_compatible(search, self.model)  # refuses before anything is computed
         # Sources of like lengths form batches; wide beams and large vocabularies allow fewer at once.
         lengths = np.array([self.field.length(row) for row in rows], dtype=np.int64)
         # The most logits of a row; of mixed predictions, for each position of its source.

@@ -326,9 +326,9 @@ def decoded(
         written = written_fields(target, tokens, unit, placeholders, read.units)
         # When it was written, where it was decoded online.
         if hypothesis.delays is not None:
-            from mt.decoding.delays import timing  # Not above: it needs torch.
+            from mt.decoding.delays import timing  # Not above: it makes a `Timing`.
 
-            written["timing"] = timing(target, read, hypothesis, translator.model.frontend)
+            written["timing"] = timing(target, read, hypothesis, translator.network)
         translation = Translation(
             **written,
             score=hypothesis.score,

@@ -35,7 +35,7 @@ class Translator:
     """A trained model with its tokenizers, and the field of its sources. Texts go in raw and come out detokenised.
 
     A source is a text, or a path or an array of sound or a picture: see `mt.data.fields`. One source gives what a list
-    of it would hold. What needs torch (`align`, `stream`) raises UserError where the model was exported.
+    of it would hold. What needs torch (`align`) raises UserError where the model was exported.
     """
 
     def __init__(self, network: Network, tokenizers: Tokenizers, config: "Config | ExportedConfig") -> None:
@@ -155,7 +155,7 @@ class Translator:
         # Policies that draft anew decode parts of sources, and call this function for them.
         search = self.search_for(search)
         if search.timed and not self.network.extends(search):
-            from mt.decoding.streaming import simulated  # Not above: it needs torch.
+            from mt.decoding.streaming import simulated  # Not above: it ends here.
 
             return simulated(self, sources, search, texts, requests, progress=progress)
         # Blank sources have empty translations; the rest is decoded in batches.
@@ -198,12 +198,12 @@ class Translator:
     def stream(self, search: SearchConfig | None = None, unit: Unit | None = None, **asked: Unpack[Asked]) -> "Session":
         """Begins the translation of a source that is still arriving, word by word, or sample by sample; see `Session`.
 
-        search: a policy of `mt.search.policies`; by default `streaming_search`. Any other search writes at the end of
-        the source. unit: what is read and written; by default
-        characters where both sides are cut into characters, else words. asked: `avoid`, `prefix` and `glossary` as in
-        `translate`; constraints are refused. Raises UserError where the policy does not fit the model.
+        search: a policy of `mt.search.policies`; by default that of `streaming_search`. Any other search writes at the
+        end of the source. unit: what is read and written; by default characters where both sides are cut into
+        characters, else words. asked: `avoid`, `prefix` and `glossary` as in `translate`; constraints are refused.
+        Raises UserError where the policy does not fit the model.
         """
-        from mt.decoding.streaming import open_session  # Not above: it needs torch.
+        from mt.decoding.streaming import open_session  # Not above: it ends in `decode`.
 
         search = self.search_for(self.streaming_search() if search is None else search)
         require_choice("unit", unit, get_args(Unit))
@@ -212,13 +212,11 @@ class Translator:
 
     def streaming_search(self) -> SearchConfig:
         """Returns the search by which the run streams: its own if that is a policy, else one that suits the model."""
-        from mt.decoding.streaming import streaming_search  # Not above: it needs torch.
-
-        return streaming_search(self.config.search, self.model)
+        return self.network.streaming_search(self.config.search)
 
     def search_for(self, search: SearchConfig | None) -> SearchConfig:
         """Returns the search to decode with: the run's own where `search` is None. A search without limits of length
-        gets the run's limits. Raises UserError where it does not fit the engine or the precision."""
+        gets the run's limits. Raises UserError where it does not fit the model, the engine or the precision."""
         # Limits of length fit the training data, so that they hold for other searches too.
         usual = self.config.search
         require_search(usual if search is None else search)

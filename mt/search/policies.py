@@ -17,6 +17,8 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
+from mt.common.options import as_written
+from mt.errors import UserError
 from mt.search.beam import search
 from mt.search.hypothesis import Hypothesis
 from mt.search.options import MAX_LENGTH, BeamConfig, BeamOptions, GreedyConfig, SearchOptions
@@ -234,6 +236,15 @@ class AlignAttConfig(RedraftOptions):
         # EDAtt's threshold is for weights whose squares sum to 1. Weights of 0 stay 0.
         norms = np.linalg.norm(draft.weights, axis=1, keepdims=True).clip(1e-12)
         return first((draft.weights / norms)[:, before:].sum(1) >= self.share, draft.written)
+
+
+def require_attention(search: SearchOptions, attends: bool) -> None:
+    """Raises UserError where a search looks at the attention of a model that learns none."""
+    if isinstance(search, AlignAttConfig) and not attends:
+        raise UserError(
+            f"{as_written('search', 'alignatt')} looks at the attention, and this model learns none: choose "
+            f"{as_written('search', 'agree')}"
+        )
 
 
 class AgreeConfig(RedraftOptions):

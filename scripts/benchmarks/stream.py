@@ -4,7 +4,7 @@ Or the real-time factor of a run that reads sound.
     python scripts/benchmark.py stream [--words 10000] [--attentions monotonic mocha] [--json]
     python scripts/benchmark.py stream --run RUN --audio FILE [--json]
     python scripts/benchmark.py stream --run RUN --text FILE [--sessions 20] [--precision int8] [--threads 2]
-        [--pace 150] [--json]
+        [--engine onnx] [--pace 150] [--json]
 
 One session is of an untrained model of the usual sizes. Its pointer stops at every other position by chance, so that it
 writes a token for each word on average. Times are processor seconds between a word and all that is written with it, as
@@ -37,7 +37,7 @@ from mt.cli.parser import whole_number
 from mt.common.options import parse
 from mt.data.fields import AudioField
 from mt.data.tokenizer import EOS
-from mt.decoding.load import load
+from mt.decoding.load import ENGINES, load
 from mt.decoding.streaming import finish, read
 from mt.decoding.streaming.extend import ExtendedSession
 from mt.decoding.streaming.stepper import StreamState, advance_streams
@@ -212,6 +212,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--sessions", type=whole_number(1, 1000), default=20, metavar="N", help="of --text")
     parser.add_argument("--pace", type=whole_number(1, 100_000), metavar="N", help="words a minute of each session")
     parser.add_argument("--precision", choices=PRECISIONS, help="of --text")
+    parser.add_argument("--engine", choices=ENGINES, default="torch", help="of --text")
     parser.add_argument("--threads", type=whole_number(1, 1000), default=1, metavar="N", help="of --text")
     options = parser.parse_args(arguments)
     torch.set_num_threads(options.threads)
@@ -219,7 +220,7 @@ def main(arguments: Sequence[str]) -> None:
     if bool(options.run) != bool(options.audio or options.text):
         raise UserError("--run RUN goes with --audio FILE or --text FILE: give both")
     if options.text:
-        translator = load(options.run, device="cpu", precision=options.precision)
+        translator = load(options.run, device="cpu", precision=options.precision, engine=options.engine)
         sentences = [*file_lines(options.text)]
         rows = {str(options.text): measure_sessions(translator, sentences, options.sessions, options.pace)}
     elif options.audio:

@@ -24,6 +24,7 @@ from mt.export.graphs import quantize, require_exportable, write_graphs
 from mt.models.attention import ATTENTIONS
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SampleConfig
+from mt.search.policies import AgreeConfig, AlignAttConfig, RedraftOptions, RetranslateConfig
 from mt.storage import write_json
 from tests.marks import exhaustive
 from tests.refusals.sentences import refusal_of, require_refusal
@@ -76,6 +77,22 @@ def test_what_is_asked_of_translations_is_that_of_the_run(trained: Path, graphs:
         pair = [one.translate(lines, search, glossary={"cats": "Hunde Brücken"}) for one in (run, exported)]
         assert [one.text for one in pair[0]] == [one.text for one in pair[1]]
         assert all("Hunde Brücken" in one.text for line, one in zip(lines, pair[1], strict=True) if "cats" in line)
+
+
+@pytest.mark.parametrize("search", [AlignAttConfig(f=1, beam_size=2), AgreeConfig(), RetranslateConfig(mask_k=1)])
+def test_it_streams_as_the_run(trained: Path, graphs: Path, lines: list[str], search: RedraftOptions) -> None:
+    translators = mt.load(trained, device="cpu"), mt.load(graphs, engine="onnx")
+    for line in lines[:3]:
+        sessions = [translator.stream(search, avoid=["Katzen"]) for translator in translators]
+        for word in line.split():
+            of_run, of_graphs = (session.read(word) for session in sessions)
+            assert of_run == of_graphs
+        of_run, of_graphs = (session.finish() for session in sessions)
+        assert of_run == of_graphs
+        assert sessions[0].text
+        assert [sessions[0].delays, sessions[0].erased] == [sessions[1].delays, sessions[1].erased]
+    of_run, of_graphs = ([one.timing for one in translator.translate(lines, search)] for translator in translators)
+    assert of_run == of_graphs
 
 
 USUAL = min(2, os.cpu_count() or 1)
@@ -134,7 +151,12 @@ def test_attentions_and_decoders(name, configure, pieces, lines, tmp_path):
     pieces.save(tmp_path)
     write_json(tmp_path / "config.json", config.model_dump(mode="json"))
     write_graphs(tmp_path, model, config, {"name": "best", "update": 1}, "float32")
-    require_same(torch_translator(model, pieces, config), load_graphs([tmp_path]), lines[-5:], SEARCHES[:3])
+    exported = load_graphs([tmp_path])
+    require_same(torch_translator(model, pieces, config), exported, lines[-5:], SEARCHES[:3])
+    # By which policy it streams, which depends on whether it attends.
+    assert exported.streaming_search().name == ("agree" if name == "none" else "alignatt")
+    if name == "none":
+        require_refusal(lambda: exported.stream(AlignAttConfig()), "attention, and this model learns none")
 
 
 @pytest.mark.parametrize(
@@ -173,15 +195,15 @@ def test_refusals(trained: Path, graphs: Path, tmp_path: Path) -> None:
     ours = mt.load(graphs, engine="onnx")
     load: Any = partial(mt.load, graphs, engine="onnx")
     refused: list[tuple[Callable[[], object], str]] = [
-        (lambda: ours.translate("two", OnlineConfig()), "search=online writes while it reads, which engine=onnx"),
+        (lambda: ours.translate("two", OnlineConfig()), "search=online keeps the state of an encoder while it writes"),
+        (lambda: ours.stream(AgreeConfig(mode="hard")), "search.mode=hard is not what was exported, an attention"),
         (lambda: ours.translate("two", GreedyConfig(mode="hard")), "search.mode=hard is not what was exported, an "),
         (lambda: load(engine="tensorrt"), "engine=tensorrt is an invalid choice: choices: onnx, torch"),
         (lambda: load(device="cuda"), "device=cuda is not for engine=onnx, which computes on the CPU: leave it"),
         (lambda: load(precision="int8"), "precision=int8 is not for engine=onnx, which computes in what was exported"),
         (lambda: mt.load(trained, engine="onnx"), "holds no graphs for engine=onnx: make them with mt export"),
-        (lambda: mt.load(graphs), "was exported for engine=onnx, which translates and evaluates: choose that"),
-        (lambda: ours.align("two", "zwei"), "engine=onnx translates and evaluates, and this needs the model in torch"),
-        (lambda: ours.stream(), "engine=onnx translates and evaluates, and this needs the model in torch"),
+        (lambda: mt.load(graphs), "was exported for engine=onnx, which translates and streams: choose that"),
+        (lambda: ours.align("two", "zwei"), "engine=onnx translates, streams and evaluates, and this needs the model"),
         (lambda: ours.translate("word " * 10_001), "text 1 has 10001 words, and at most 10000 are read at once"),
     ]
     for call, sentence in refused:

@@ -127,11 +127,11 @@ def ratio(rate: int, new_rate: int) -> tuple[int, int]:
 class ArrivingSound(Arriving):
     """Keeps samples until they make the positions that the front-end needs for its next vector."""
 
-    def __init__(self, hop: int, needed: Callable[[int], int]) -> None:
+    def __init__(self, hop: int, needed: Callable[[np.ndarray], np.ndarray]) -> None:
         """
         Args:
             hop: samples of a position.
-            needed: returns how many positions must have come for a number of vectors.
+            needed: returns how many positions must have come for numbers of vectors.
         """
         self._hop = hop
         self._needed = needed
@@ -145,7 +145,7 @@ class ArrivingSound(Arriving):
         parts = []
         begin = 0
         while True:
-            positions = self._needed(self._vectors + 1) - self._cut
+            positions = int(self._needed(np.array(self._vectors + 1))) - self._cut
             end = begin + positions * self._hop
             if end > len(self._waiting):
                 break
@@ -224,7 +224,7 @@ class AudioField(ArrayField):
         energies, _ = log_mel(samples, torch.tensor([samples.shape[1]]), self._rate, _BANDS)
         return Sound(energies[0].numpy(), len(row) / FRAMES)
 
-    def arriving(self, tokenizer: Tokenizer, unit: Unit, needed: Callable[[int], int]) -> ArrivingSound:
+    def arriving(self, tokenizer: Tokenizer, unit: Unit, needed: Callable[[np.ndarray], np.ndarray]) -> ArrivingSound:
         """Accepts samples in the forms of `encode`, any number at a time."""
         return ArrivingSound(self._hop, needed)
 

@@ -222,10 +222,10 @@ class Field(ABC):
         `describe`."""
         return None
 
-    def arriving(self, tokenizer: Tokenizer, unit: Unit, needed: Callable[[int], int]) -> Arriving:
+    def arriving(self, tokenizer: Tokenizer, unit: Unit, needed: Callable[[np.ndarray], np.ndarray]) -> Arriving:
         """Returns a source that arrives part by part. Raises UserError where the field has no such sources.
 
-        unit: the parts of a text. needed: returns how many positions must have come for a number of vectors; see
+        unit: the parts of a text. needed: returns how many positions must have come for numbers of vectors; see
         `Frontend.needed`.
         """
         raise UserError("a stream is of text or of sound, and this model reads neither: translate whole files")

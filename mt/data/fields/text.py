@@ -64,7 +64,7 @@ class TextField(Field):
             units = functools.partial(tokenizer.decoded_unit_ids, ids, unit)
         return ReadSource(tokenizer.pieces(ids), units, functools.partial(_arrivals, text, tokenizer), len(ids))
 
-    def arriving(self, tokenizer: Tokenizer, unit: Unit, needed: Callable[[int], int]) -> ArrivingText:
+    def arriving(self, tokenizer: Tokenizer, unit: Unit, needed: Callable[[np.ndarray], np.ndarray]) -> ArrivingText:
         return ArrivingText(tokenizer, unit)
 
     def blank(self, row: Row) -> bool:

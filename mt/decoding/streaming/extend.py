@@ -24,7 +24,7 @@ class ExtendedSession(Session):
         self._read_tokens = 0
         """How many tokens were joined to words."""
         # The state of the stream, with the processor of constraints and the writer of terms.
-        self._state = StreamState(online_model(streaming.model), streaming.search, streaming.field)
+        self._state = StreamState(online_model(streaming.translator.model), streaming.search, streaming.field)
         self._name = "the stream" if asked is None else asked.name
         if asked is not None:
             # The limit of length grows with the source, so that none is known yet.

@@ -19,7 +19,6 @@ from mt.data.tokenizer import EOS, Unit
 from mt.decoding.confidence import entropies_of
 from mt.decoding.delays import written_units
 from mt.decoding.lexical import SourceTerms, encoder_of, require_steerable
-from mt.decoding.modes import require_compatible
 from mt.decoding.network import refuse_long_rows
 from mt.decoding.request import Request
 from mt.decoding.streaming.session import Session, Streaming
@@ -225,7 +224,6 @@ def simulated(
 
     rows, texts, requests: see `Translator.decode`. Raises UserError as that.
     """
-    require_compatible(search, translator.model)
     # A draft by a beam would write a phrase whose words may not have come, so phrases are refused before any draft.
     for request in requests or ():
         if request.lexical.constraints and (tokens := encoder_of(translator).encoded(request._replace(glossary=None))):

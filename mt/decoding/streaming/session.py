@@ -12,13 +12,11 @@ from itertools import pairwise, zip_longest
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import torch
 
 from mt.data.fields import Field, Row
 from mt.data.tokenizer import Tokenizers, Unit
 from mt.decoding.delays import written_units
 from mt.decoding.lexical import SourceTerms
-from mt.decoding.modes import DecodableModel
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.search.config import SearchConfig
@@ -43,10 +41,6 @@ class Streaming(NamedTuple):
     search: SearchConfig
     unit: Unit
     """Whether words, between blanks, or characters are read and written."""
-
-    @property
-    def model(self) -> DecodableModel:
-        return self.translator.model
 
     @property
     def tokenizers(self) -> Tokenizers:
@@ -79,10 +73,8 @@ class Session(ABC):
         """Why it could not go on with what it was last given; None where it could."""
         self._terms = terms
         # The source turns words into positions.
-        needed = streaming.model.frontend.needed
-        self._source = streaming.field.arriving(
-            streaming.tokenizers.source, streaming.unit, lambda vectors: int(needed(torch.tensor(vectors)))
-        )
+        needed = streaming.translator.network.needed
+        self._source = streaming.field.arriving(streaming.tokenizers.source, streaming.unit, needed)
         self._positions = 0
         self._placeholders: list[str] = []
         self._symbols: dict[str, str] = {}
@@ -184,16 +176,16 @@ class Session(ABC):
 
     def _refuse_many(self, count: int) -> None:
         """Raises UserError where so many more positions, and the end, are too long for the model."""
-        model = self.streaming.model
+        network = self.streaming.translator.network
         written = self.streaming.field.written
-        if model.max_source_length is None:
+        if network.max_source_length is None:
             return
         # The end of a text is a token.
-        length = int(model.frontend.output_lengths(torch.tensor([self._positions + count + written])))
-        if length > model.max_source_length:
+        (length,) = network.encoded_lengths([self._positions + count + written])
+        if length > network.max_source_length:
             what = f"{length} tokens, its end included," if written else f"{length} positions"
             raise UserError(
-                f"a source of {what} is longer than the {model.max_source_length} that this model reads: end "
+                f"a source of {what} is longer than the {network.max_source_length} that this model reads: end "
                 f"{'the sentence' if written else 'it'} before, and begin another"
             )
 

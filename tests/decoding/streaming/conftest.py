@@ -134,7 +134,7 @@ def wander() -> Callable[[Streaming], None]:
     """wander(setting): lets the pointer of a model wander."""
 
     def changed(setting: Streaming) -> None:
-        attention = setting.model.decoder.attention
+        attention = setting.translator.model.decoder.attention
         attention.energy = Wandering(attention.energy)
 
     return changed
@@ -150,7 +150,9 @@ def sentences() -> Callable[..., Sources]:
 def decoded(setting: Streaming, rows: Any, search: SearchConfig | None = None, **options: Any) -> list[Hypothesis]:
     """The best hypotheses of whole sources, decoded in one batch."""
     size = len(setting.tokenizers.target)
-    result = decode_ids(setting.model, rows, search or setting.search, vocab_size=size, precision="fp32", **options)
+    result = decode_ids(
+        setting.translator.model, rows, search or setting.search, vocab_size=size, precision="fp32", **options
+    )
     return [hypotheses[0] for hypotheses in result]
 
 

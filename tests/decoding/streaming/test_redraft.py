@@ -113,7 +113,7 @@ def test_a_hard_attention_drafts_what_it_extends(attention: str, setting, senten
     """Behind an encoder that reads from left to right: word for word, and delay for delay."""
     ours = setting({"name": attention}, "lstm", search=SEARCH)
     with torch.no_grad():
-        ours.model.decoder.output.bias[EOS] += 2  # sentences end by themselves, and early, too
+        ours.translator.model.decoder.output.bias[EOS] += 2  # sentences end by themselves, and early, too
     for source in sentences(6, most=7):
         extended = read_by_words(ExtendedSession(ours), source)
         drafted = read_by_words(session_of(ours, SEARCH), source)

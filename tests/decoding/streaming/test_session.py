@@ -50,12 +50,12 @@ def test_a_stream_is_offline_decoding_token_for_token(policy, encoder, decoder, 
     hypotheses = offline(ours, sources)
     sessions = [streamed(ours, source)[0] for source in sources]
     assert [session.tokens for session in sessions] == [hypothesis.tokens for hypothesis in hypotheses]
-    target, frontend = ours.tokenizers.target, ours.model.frontend
+    target, network = ours.tokenizers.target, ours.translator.network
     assert [session.text for session in sessions] == [target.decode(hypothesis.tokens) for hypothesis in hypotheses]
     for session, source, hypothesis in zip(sessions, sources, hypotheses, strict=True):
         arrivals = [len(ours.tokenizers.source.encode_word(word)) for word in source]
         read_source = ReadSource([], [], arrivals.copy, sum(arrivals) + 1)
-        assert tuple(session.delays) == timing(target, read_source, hypothesis, frontend).word_delays
+        assert tuple(session.delays) == timing(target, read_source, hypothesis, network).word_delays
     if search == ONLINE:
         greedy = offline(ours, sources, GreedyConfig(mode="hard", max_ratio=1.2, max_extra=4))
         assert [hypothesis.tokens for hypothesis in greedy] == [hypothesis.tokens for hypothesis in hypotheses]
@@ -132,7 +132,7 @@ def test_placeholders_are_those_of_offline_decoding(setting, sentences, offline)
     both = train(config, [" ".join(source) for source in sentences(200)])
     ours = setting({"name": "mocha", "chunk_size": 2}, tokenizers=Tokenizers(both, both))
     with torch.no_grad():  # the symbols are often written
-        ours.model.decoder.output.bias[[both.encode_word(chr(FIRST + i))[-1] for i in range(3)]] += 2
+        ours.translator.model.decoder.output.bias[[both.encode_word(chr(FIRST + i))[-1] for i in range(3)]] += 2
     written = set()
     for source in sentences(8):
         source = ["{name}", *source[:2], "%s", *source[2:], "x{0}!", "{name}"]
@@ -164,7 +164,7 @@ def test_a_runaway_hypothesis_waits_for_the_source_and_ends_with_it(setting, sen
     endless = OnlineConfig(max_ratio=1.0, max_extra=2, min_length=100_000 - 1)
     ours = setting({"name": "monotonic"}, search=endless.model_copy(update={"min_length": 0}))
     with torch.no_grad():
-        ours.model.decoder.output.bias[EOS] = -1e4
+        ours.translator.model.decoder.output.bias[EOS] = -1e4
     lengths = []
     for source in sentences(5, least=4):
         session, tokens = ExtendedSession(ours), 0
@@ -182,8 +182,8 @@ def test_a_runaway_hypothesis_waits_for_the_source_and_ends_with_it(setting, sen
 def test_what_follows_the_end_of_the_translation_is_read_and_left(setting, sentences) -> None:
     ours = setting({"name": "monotonic"})
     with torch.no_grad():
-        ours.model.decoder.output.bias[EOS] = 1e4
-        ours.model.decoder.attention.energy.bias.fill_(1e4)
+        ours.translator.model.decoder.output.bias[EOS] = 1e4
+        ours.translator.model.decoder.attention.energy.bias.fill_(1e4)
     session, (source,) = ExtendedSession(ours), sentences(1, least=5)
     assert [session.read(word) for word in source] == [[]] * len(source) and session.finish() == []
     assert session.source_read == len(source) and session.text == ""

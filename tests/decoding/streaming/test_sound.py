@@ -6,7 +6,6 @@ from itertools import zip_longest
 
 import numpy as np
 import pytest
-import torch
 
 from mt.decoding.delays import timing, written_units
 from mt.decoding.modes import require_extending
@@ -49,16 +48,16 @@ def test_a_stream_is_offline_decoding_and_so_are_its_delays(policy, changes, hea
     given = noises(3)
     early = 0
     target = ours.tokenizers.target
-    frontend = ours.model.frontend
+    network = ours.translator.network
     for sound, hypothesis in zip(given, offline(ours, given), strict=True):
         session, _ = stream(ours, cut(sound, random.Random(len(sound))))
         assert session.tokens == hypothesis.tokens
         (row,) = FIELD.encode([sound], None)
-        places = int(ours.model.frontend.output_lengths(torch.tensor([len(row)])))
-        result = timing(target, FIELD.describe(row, places, target, "char", None), hypothesis, frontend)
+        (places,) = network.encoded_lengths([len(row)])
+        result = timing(target, FIELD.describe(row, places, target, "char", None), hypothesis, network)
         characters = written_units(target, hypothesis.tokens, "char")
         assert [character.text for character in characters] == session.words
-        last = 10 * int(frontend.needed(frontend.output_lengths(torch.tensor(len(row)))))
+        last = 10 * int(network.needed(np.array(places)))
         for character, delay in zip(characters, session.delays, strict=True):
             offline_delay = result.source_words if character.last is None else result.words_read[character.last]
             assert delay == offline_delay or last <= delay < offline_delay == result.source_words == 10 * len(row)
@@ -148,4 +147,4 @@ def test_what_is_no_sound(given, sentence: str, hearing: Hearing, noises: Noises
 
 def test_what_hears_the_whole_sound_first_is_refused(hearing: Hearing) -> None:
     sentence = "^search=online writes while it reads: it needs frontend.causal=true; train such a model, or choose"
-    require_refusal(lambda: require_extending(SEARCH, hearing("mocha", causal=False).model), sentence)
+    require_refusal(lambda: require_extending(SEARCH, hearing("mocha", causal=False).translator.model), sentence)
