@@ -14,7 +14,7 @@ from mt.common.stop import go_on
 from mt.common.terminal import Bar
 from mt.data.fields import Field, Row
 from mt.errors import UserError
-from mt.search.config import SearchConfig, decode, revised_search
+from mt.search.config import SearchConfig, decode
 from mt.search.hypothesis import Hypothesis
 from mt.search.processor import Processor
 from mt.search.stepper import Stepper
@@ -54,17 +54,6 @@ class Network(Protocol):
     def extends(self, search: SearchConfig) -> bool:
         """Returns whether this search writes while the encoder reads on; see `mt.search.policies`."""
         return False
-
-    def streaming_search(self, search: SearchConfig) -> SearchConfig:
-        """Returns a search by which it translates while a source arrives: this one if it is a policy, else one with the
-        options that both have."""
-        if search.timed:
-            return search
-        # A hard attention decides itself when to write, and a soft one is looked at; without, drafts have to agree.
-        online = revised_search(search, {"name": "online"})
-        if self.extends(online):
-            return online
-        return revised_search(search, {"name": "alignatt" if self.attends else "agree"})
 
     def encoded_lengths(self, lengths: Sequence[int]) -> list[int]:
         """Returns how many positions sources of these lengths have for the attention. lengths: as the field counts."""

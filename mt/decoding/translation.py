@@ -326,7 +326,7 @@ def decoded(
         written = written_fields(target, tokens, unit, placeholders, read.units)
         # When it was written, where it was decoded online.
         if hypothesis.delays is not None:
-            from mt.decoding.delays import timing  # Not above: it makes a `Timing`.
+            from mt.decoding.delays import timing  # Not above: it imports `Timing` from here.
 
             written["timing"] = timing(target, read, hypothesis, translator.network)
         translation = Translation(

@@ -20,6 +20,7 @@ from mt.search.config import (
     SearchConfig,
     n_best_search,
     require_search,
+    revised_search,
     with_default_limits,
 )
 from mt.search.hypothesis import EMPTY
@@ -155,7 +156,7 @@ class Translator:
         # Policies that draft anew decode parts of sources, and call this function for them.
         search = self.search_for(search)
         if search.timed and not self.network.extends(search):
-            from mt.decoding.streaming import simulated  # Not above: it ends here.
+            from mt.decoding.streaming import simulated  # Not above: its drafts come back here.
 
             return simulated(self, sources, search, texts, requests, progress=progress)
         # Blank sources have empty translations; the rest is decoded in batches.
@@ -203,7 +204,7 @@ class Translator:
         characters, else words. asked: `avoid`, `prefix` and `glossary` as in `translate`; constraints are refused.
         Raises UserError where the policy does not fit the model.
         """
-        from mt.decoding.streaming import open_session  # Not above: it ends in `decode`.
+        from mt.decoding.streaming import open_session  # Not above: its drafts call `decode`.
 
         search = self.search_for(self.streaming_search() if search is None else search)
         require_choice("unit", unit, get_args(Unit))
@@ -211,8 +212,16 @@ class Translator:
         return open_session(self, search, unit or self.unit, requests[0] if requests else None)
 
     def streaming_search(self) -> SearchConfig:
-        """Returns the search by which the run streams: its own if that is a policy, else one that suits the model."""
-        return self.network.streaming_search(self.config.search)
+        """Returns the search by which the run streams: its own if that is a policy, else one that suits the model, with
+        the options that both have."""
+        search = self.config.search
+        if search.timed:
+            return search
+        # A hard attention decides itself when to write, and a soft one is looked at; without, drafts have to agree.
+        online = revised_search(search, {"name": "online"})
+        if self.network.extends(online):
+            return online
+        return revised_search(search, {"name": "alignatt" if self.network.attends else "agree"})
 
     def search_for(self, search: SearchConfig | None) -> SearchConfig:
         """Returns the search to decode with: the run's own where `search` is None. A search without limits of length
