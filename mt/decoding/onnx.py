@@ -14,7 +14,7 @@ from pydantic import Field
 
 from mt.common.earlier import as_now
 from mt.common.input_files import read_json, sha256
-from mt.common.options import MAX_SIZE, Options, parse
+from mt.common.options import MAX_SIZE, Options, as_written, parse
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import Row
 from mt.data.tokenizer import Tokenizers
@@ -177,8 +177,8 @@ class OnnxNetwork(Network):
     def require(self, search: SearchConfig) -> None:
         if search.extends:
             raise UserError(
-                f"search={search.name} keeps the state of an encoder while it writes, which engine=onnx cannot: choose "
-                "search=alignatt, agree or retranslate, or decode the run itself with engine=torch"
+                f"{as_written('search', search.name)} keeps the state of an encoder while it writes, which engine=onnx "
+                f"cannot: choose {as_written('search', 'alignatt')}, agree or retranslate, or load the run itself"
             )
         require_attention(search, self.attends)
         drafting = search.drafting
