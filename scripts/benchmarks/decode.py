@@ -113,7 +113,7 @@ def export(model: Seq2Seq, config: Config) -> OnnxNetwork | None:
     if not all(find_spec(module) for module in ("onnx", "onnxruntime", "onnxscript")):
         return None
     with tempfile.TemporaryDirectory() as root:
-        write_json(Path(root) / "config.json", {})
+        write_json(Path(root) / "config.json", config.model_dump(mode="json"))
         write_graphs(Path(root), model, config, {}, "int8")
         return OnnxNetwork(Path(root))
 

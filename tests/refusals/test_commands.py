@@ -171,7 +171,7 @@ COMMANDS = [
         for script in ("translate", "evaluate", "stream")
     ),
     *((f"stream {{hard}} {rest}", facts) for rest, facts in STREAM),
-    ("stream {run} --dtype bf16", "unknown option --dtype: "),
+    ("stream {run} --dtype bf16", "--dtype is gone: write --precision"),
     ("stream {run} --show", "--show is gone: write mt serve RUN, whose page shows when each word is read and"),
     ("translate {hard} {hard} --search online", "an ensemble reads the whole source before .* --search greedy"),
     *((f"{name} --glossary {{tmp}}/terms", "terms, line 1 has 0 TAB") for name in ("translate {run}", "stream {hard}")),
