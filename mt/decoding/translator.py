@@ -36,7 +36,7 @@ class Translator:
     """A trained model with its tokenizers, and the field of its sources. Texts go in raw and come out detokenised.
 
     A source is a text, or a path or an array of sound or a picture: see `mt.data.fields`. One source gives what a list
-    of it would hold. What needs torch (`align`) raises UserError where the model was exported.
+    of it would hold. `align` needs torch, and raises UserError where the model was exported.
     """
 
     def __init__(self, network: Network, tokenizers: Tokenizers, config: "Config | ExportedConfig") -> None:
