@@ -46,8 +46,8 @@ class TrainingConfig(Options):
     """The share of probability spread over all tokens alike (Szegedy et al. 2016), in the cross entropy."""
     r_drop: Annotated[float, "nats per nat"] = Field(0.0, ge=0, le=1e4)
     """alpha of R-Drop (Liang et al. 2021: 5 for translation), the weight of the divergence between two passes with
-    different dropout: about 2 for little data; 0 computes one pass. An update takes twice the time; see docs/small-
-    data.md."""
+    different dropout: about 2 for little data; 0 computes one pass. An update takes twice the time; see
+    docs/small-data.md."""
     guided_alignment: str | None = Field(None, min_length=1, max_length=4000)
     """Word links of the training pairs, a FILE (Pharaoh) or eflomal, which makes them. The attention learns them beside
     the targets (Chen et al. 2016, "Guided alignment training for topic-aware neural machine translation"). It sets
