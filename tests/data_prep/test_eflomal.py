@@ -1,22 +1,17 @@
 """Links that preparation makes with eflomal, and with a program of its command line in its place."""
 
-import json
 import os
 import shutil
 import stat
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from data_prep import eflomal
-from data_prep.prepare import prepare
-from mt.common.options import parse
-from mt.data.corpus import Corpus
 from mt.data.dataset import DatasetConfig
-from mt.errors import UserError
-from tests.data_prep.small import small_shards
+from mt.data.split import Split
+from tests.data_prep.small import prepared, refusal, small_shards, text_config, write_texts
 
 # Links the n-th words, backwards only those of an even place, and the last to nothing.
 STAND_IN = """#!{python}
@@ -32,14 +27,10 @@ for key, step in (("-f", 1), ("-r", 2)):
 """
 
 
-def config(folder: Path, **options: Any) -> DatasetConfig:
+def config(folder: Path) -> DatasetConfig:
     pairs = [("Go on, now.", "Weiter, jetzt."), ("", "Nichts"), ("one two", "eins zwei"), ("Go on, now.", "Los!")] * 8
-    for split in ("train", "dev", "test"):
-        some = pairs if split == "train" else pairs[:1]
-        (folder / f"{split}.en").write_text("".join(f"{pair[0]}\n" for pair in some))
-        (folder / f"{split}.de").write_text("".join(f"{pair[1]}\n" for pair in some))
-    plain = {"name": "made", "folder": str(folder), "source": "en", "target": "de", "links": "eflomal", **options}
-    return parse(plain | {"tokenizer": {"model_type": "word", "vocab_size": 60}, "workers": 1}, DatasetConfig)
+    write_texts(folder, train=pairs, dev=pairs[:1], test=pairs[:1])
+    return text_config(folder, links="eflomal", tokenizer={"model_type": "word", "vocab_size": 60})
 
 
 @pytest.fixture
@@ -53,17 +44,15 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def links(folder: Path) -> list[tuple[tuple[str, str], str]]:
-    split = Corpus.open(folder).split("train")
+def links(split: Split) -> list[tuple[tuple[str, str], str]]:
     return [*zip(split.texts(range(len(split))), split.links(), strict=True)]
 
 
 def test_links_of_words_come_into_the_corpus(program: Path, tmp_path: Path) -> None:
     with small_shards(100, 7):
-        made = prepare(config(tmp_path), tmp_path / "corpora", progress=False)
+        split = prepared(config(tmp_path), tmp_path).split("train")
     pairs = [("Go on, now.", "Weiter, jetzt."), ("one two", "eins zwei"), ("Go on, now.", "Los!")]
-    assert links(made) == [*zip(pairs, ["0-0 1-1 2-2 3-3", "0-0 1-1", "0-0 1-1"], strict=True)] * 8
-    split = Corpus.open(made).split("train")
+    assert links(split) == [*zip(pairs, ["0-0 1-1 2-2 3-3", "0-0 1-1", "0-0 1-1"], strict=True)] * 8
     [first] = split.read([0]).links
     assert first.tolist() == [[0, 0], [1, 1], [2, 2], [3, 3]]
 
@@ -71,25 +60,22 @@ def test_links_of_words_come_into_the_corpus(program: Path, tmp_path: Path) -> N
 def test_a_corpus_with_other_links_is_another(program: Path, tmp_path: Path) -> None:
     fingerprints = []
     for root in ("one", "two"):
-        made = prepare(config(tmp_path), tmp_path / root, progress=False)
-        fingerprints.append(json.loads((made / "meta.json").read_text())["fingerprint"])
+        fingerprints.append(prepared(config(tmp_path), tmp_path / root).meta["fingerprint"])
         program.write_text(program.read_text().replace('("-f", 1)', '("-f", 2)'))
     assert fingerprints[0] != fingerprints[1] and {len(each) for each in fingerprints} == {64}
 
 
 def test_a_program_that_fails_or_is_not_there_is_told(program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     program.write_text(f"#!{sys.executable}\nprint('first')\nraise SystemExit('no memory')\n")
-    with pytest.raises(UserError, match=r"^eflomal-align failed \(no memory\): mend that, or give a FILE"):
-        prepare(config(tmp_path), tmp_path / "corpora", progress=False)
+    assert refusal(config(tmp_path), tmp_path).startswith("eflomal-align failed (no memory): mend that, or give a FILE")
     monkeypatch.setattr(eflomal, "PROGRAM", "eflomal-nowhere")
-    with pytest.raises(UserError, match=r"eflomal-nowhere, which is not there: run pip install eflomal, or give"):
-        prepare(config(tmp_path), tmp_path / "corpora", progress=False)
+    missing = "eflomal-nowhere, which is not there: run pip install eflomal, or give"
+    assert missing in refusal(config(tmp_path), tmp_path)
     assert not list((tmp_path / "corpora").rglob("*.arrow"))
 
 
 def test_eflomal_itself_links_what_comes_together(tmp_path: Path) -> None:
     if shutil.which(eflomal.PROGRAM) is None:
         pytest.skip("needs the extra `eflomal`")
-    made = prepare(config(tmp_path), tmp_path / "corpora", progress=False)
-    found = dict(links(made))
+    found = dict(links(prepared(config(tmp_path), tmp_path).split("train")))
     assert len(found) == 3 and all(found.values())

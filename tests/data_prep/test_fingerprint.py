@@ -11,8 +11,10 @@ import pytest
 from data_prep import generated
 from data_prep.prepare import fingerprint
 from data_prep.sources import digest_of_code, open_source
+from mt.data.corpus import SPLITS
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import TokenizerConfig, train
+from tests.data_prep.small import write_texts
 
 
 def mark(folder: Path, **options: Any) -> str:
@@ -33,7 +35,7 @@ def manifest(folder: Path) -> None:
     (folder / "elsewhere").mkdir(parents=True)
     (folder / "elsewhere/part.flac").write_bytes(sound(1))
     (folder / "link").symlink_to("elsewhere")
-    for split in ("train", "dev", "test"):
+    for split in SPLITS:
         (folder / f"{split}.flac").write_bytes(sound(2))
         (folder / f"{split}.tsv").write_text(f"audio\ttext\n{split}.flac\tone\nlink/part.flac#t=0,0.05\ttwo\n")
 
@@ -43,9 +45,7 @@ TEXT = {"source": "en", "target": "de", "tokenizer": {"model_type": "word", "voc
 
 
 def texts(folder: Path) -> None:
-    for name in ("train", "dev", "test"):
-        for side in ("en", "de", "de2"):
-            (folder / f"{name}.{side}").write_text(f"one {side} {name}\n")
+    write_texts(folder, **{name: [tuple(f"one {side} {name}" for side in ("en", "de", "de2"))] for name in SPLITS})
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,7 @@ def test_every_file_of_a_generator_counts(name: str, tmp_path: Path) -> None:
 
 def test_fingerprints_are_those_of_0_3_0(tmp_path: Path) -> None:
     """So that corpora stay, and runs on them go on: options that came or went since change none."""
-    for split in ("train", "dev", "test"):
-        for side in ("en", "de"):
-            (tmp_path / f"{split}.{side}").write_text("a\n")
+    write_texts(tmp_path, **dict.fromkeys(SPLITS, [("a", "a")]))
     config = DatasetConfig(folder=str(tmp_path), source="en", target="de")
     expected = "e22e35caed9d5d7b11940ad6385d7d503fbce2e912505d1cafd55f7dc1634ac4"
     assert fingerprint(config, open_source(config)) == expected

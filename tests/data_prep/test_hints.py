@@ -9,7 +9,7 @@ import sentencepiece
 
 from data_prep.hints import is_mojibake
 from data_prep.preview import preview
-from mt.data.dataset import DatasetConfig
+from tests.data_prep.small import text_config
 
 PAIRS = [(f"the house has {number} rooms", f"das Haus hat {number} Zimmer") for number in range(40)]
 ODD = [
@@ -31,9 +31,7 @@ def printed(capsys, folder, pairs, ending="txt", **given) -> str:
     for name, text in texts[ending]:
         (folder / f"train.{name}").write_text(text, encoding="utf-8")
     pieces = {"model_type": "char", "vocab_size": 80}
-    plain = {"folder": str(folder), "source": "en", "target": "de", "dev_size": 2, "test_size": 2, "workers": 1}
-    config = DatasetConfig.model_validate(plain | {"tokenizer": pieces} | given)
-    lines = [*preview(config)]
+    lines = [*preview(text_config(folder, **{"dev_size": 2, "test_size": 2, "tokenizer": pieces} | given))]
     return "\n".join([capsys.readouterr().out, *lines])
 
 

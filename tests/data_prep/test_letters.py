@@ -1,31 +1,20 @@
 """Words and their pronunciations: tables without names, several lines of a word, and public data where it is."""
 
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
 
 from data_prep.sources import open_source
-from mt.cli.composition import CONF
-from mt.common.options import parse
 from mt.data.corpus import Corpus
-from mt.data.dataset import DatasetConfig
-from mt.errors import UserError
-from tests.data_prep.small import prepared as made
+from tests.data_prep.small import named, pairs_of, prepared as made
 from tests.refusals.sentences import require_refusal
 
 TRAIN = "a\tx\na\ty\na b\tx z\nab\tx z\nc\tv\n"
 DEV = "b\tz\nbb\tz z\nb\tz y\nb\ty\n"
 
 
-def letters(folder: Path, *overrides: str) -> DatasetConfig:
-    """`dataset=letters` as the command line has it."""
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        composed = compose("data_prep", ["dataset=letters", f"dataset.folder='{folder}'", *overrides])
-    plain: Any = OmegaConf.to_container(composed["dataset"], resolve=True)
-    return parse({**plain, "workers": 1}, DatasetConfig)
+letters = partial(named, "letters")
 
 
 def words_of(corpus: Corpus, split: str) -> list[str]:
@@ -54,10 +43,8 @@ def test_a_word_counts_once_with_all_its_pronunciations_which_are_training_pairs
 
 def test_marks_of_further_pronunciations_are_no_letters(folder: Path) -> None:
     """As of CMUdict and Britfone. The cut of dev and test, too, takes the words without them."""
-    lines = TRAIN.replace("a\ty", "a(1)\ty").replace("c\t", "(2)\t") + "".join(
-        f"w{n}({n})\tx\nw{n}\ty\n" for n in range(9)
-    )
-    (folder / "train.tsv").write_text(lines)
+    lines = [f"w{n}({n})\tx\nw{n}\ty\n" for n in range(9)]
+    (folder / "train.tsv").write_text(TRAIN.replace("a\ty", "a(1)\ty").replace("c\t", "(2)\t") + "".join(lines))
     (folder / "dev.tsv").write_text(DEV.replace("b\tz y", "b(12)\tz y"))
     corpus = made(letters(folder), folder)
     assert {source for source, _ in corpus.training.texts(range(5))} == {"a", "a b", "ab", "(2)"}
@@ -70,7 +57,7 @@ def test_two_texts_may_have_such_marks_too(tmp_path: Path) -> None:
     for split in ("train", "dev", "test"):
         (tmp_path / f"{split}.1").write_text("a\nab(1)\n")
         (tmp_path / f"{split}.2").write_text("x\ny\n")
-    assert [pair.source for pair in open_source(letters(tmp_path)).splits["train"].read()] == ["a", "ab"]
+    assert [pair.source for pair in pairs_of(letters(tmp_path))] == ["a", "ab"]
 
 
 def test_one_file_is_cut_by_words(tmp_path: Path) -> None:
@@ -94,8 +81,9 @@ def test_an_empty_side_is_named_by_its_own_row(folder: Path) -> None:
 @pytest.mark.parametrize("first", [";;; # CMUdict, 0.7b", "A  AH0", "aaron ER0 AH0 N", "!EXCLAMATION-POINT  EH2 K"])
 def test_a_dictionary_of_another_form_is_told_the_form(first: str, folder: Path) -> None:
     (folder / "train.tsv").write_text(f"{first}\nB  B IY1\n")
-    with pytest.raises(UserError, match=r"train\.tsv, line 1 is one column \(.*\): write columns with tabs .*CMU"):
-        made(letters(folder), folder)
+    require_refusal(
+        lambda: made(letters(folder), folder), r"train\.tsv, line 1 is one column \(.*\): write .*tabs .*CMU"
+    )
 
 
 def test_columns_that_are_not_read_are_noted(folder: Path) -> None:
@@ -103,11 +91,10 @@ def test_columns_that_are_not_read_are_noted(folder: Path) -> None:
     (folder / "train.tsv").write_text("a\t0.9\t0.1\tx\nb\t0.8\t0.2\ty\n")
     source = open_source(letters(folder))
     assert source.notes() == [f"{folder}/train.tsv: of 4 columns, 1 and 2 are read"]
-    named = open_source(letters(folder, "dataset.splits.dev=train", "dataset.splits.test=train", "dataset.target=4"))
-    assert [pair.target for pair in named.splits["train"].read()] == ["x", "y"]
+    same = ("dataset.splits.dev=train", "dataset.splits.test=train")
+    assert [pair.target for pair in pairs_of(letters(folder, *same, "dataset.target=4"))] == ["x", "y"]
     (folder / "train.tsv").write_text("word\tp\tphones\na\t0.9\tx\n")
-    same = ("dataset.splits.dev=train", "dataset.splits.test=train", "dataset.source=word", "dataset.target=phones")
-    assert open_source(letters(folder, *same)).notes() == []
+    assert open_source(letters(folder, *same, "dataset.source=word", "dataset.target=phones")).notes() == []
 
 
 def test_pairs_stay_apart_where_nobody_asks(folder: Path) -> None:

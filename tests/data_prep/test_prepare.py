@@ -1,4 +1,3 @@
-import json
 import random
 import re
 from pathlib import Path
@@ -11,7 +10,7 @@ from mt.cli.prepare import prepare as command
 from mt.data.corpus import SPLITS, Corpus
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import EOS, UNK
-from mt.errors import UserError
+from tests.data_prep.small import refusal, text_config, write_texts
 
 _WORDS = {"a": "ein", "cat": "Kater", "dog": "Hund", "sees": "sieht", "big": "großer", "one": "jemand", "hears": "hört"}
 
@@ -19,17 +18,14 @@ _WORDS = {"a": "ein", "cat": "Kater", "dog": "Hund", "sees": "sieht", "big": "gr
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     draws = random.Random(1)
-    for split, count in {"train": 300, "dev": 20, "test": 20}.items():
-        rows = [draws.choices(sorted(_WORDS), k=draws.randint(3, 8)) for _ in range(count)]
-        (tmp_path / f"{split}.en").write_text("".join(f"{' '.join(row)}.\n" for row in rows), encoding="utf-8")
-        german = [" ".join(_WORDS[word] for word in row) for row in rows]
-        (tmp_path / f"{split}.de").write_text("".join(f"{row}.\n" for row in german), encoding="utf-8")
+    rows = [draws.choices(sorted(_WORDS), k=draws.randint(3, 8)) for _ in range(340)]
+    pairs = [(f"{' '.join(row)}.", f"{' '.join(_WORDS[word] for word in row)}.") for row in rows]
+    write_texts(tmp_path, train=pairs[:300], dev=pairs[300:320], test=pairs[320:])
     return tmp_path
 
 
 def _config(folder: Path, **settings) -> DatasetConfig:
-    plain = {"folder": str(folder), "source": "en", "target": "de", "tokenizer": {"vocab_size": 45}} | settings
-    return DatasetConfig.model_validate_json(json.dumps(plain))
+    return text_config(folder, **{"tokenizer": {"vocab_size": 45}} | settings)
 
 
 def _prepare(folder: Path, **settings) -> Path:
@@ -64,7 +60,7 @@ def test_a_corpus_is_made_once(folder: Path) -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        {"limit": 100},
+        {"limit": 9},
         {"tokenizer": {"vocab_size": 40}},
         {"cleaning": {"max_length": 5}},
         {"source": "de", "target": "en"},
@@ -82,10 +78,8 @@ def test_the_folder_may_move(folder: Path, tmp_path_factory: pytest.TempPathFact
 
 
 def test_what_cleaning_drops_is_printed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = ["a cat.", "a cat.", "", "a " * 100_000, "a", "a dog."]
-    (folder / "train.en").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    lines = ["ein Kater.", "ein Kater.", "ein", "ein", "ein " * 11, "ein großer Hund."]
-    (folder / "train.de").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    pairs = [("a cat.", "ein Kater.")] * 2 + [("", "ein"), ("a " * 100_000, "ein"), ("a", "ein " * 11)]
+    write_texts(folder, train=[*pairs, ("a dog.", "ein großer Hund.")])
     config = _config(folder, tokenizer={"model_type": "char"}, cleaning={"drop_duplicates": True})
     made = prepare(config, folder / "corpora", progress=True)
     assert Corpus.open(made).split("train").column("source") == ["a cat.", "a dog."]
@@ -105,8 +99,8 @@ def test_what_cleaning_drops_is_printed(folder: Path, capsys: pytest.CaptureFixt
 
 
 def test_a_corpus_in_which_nothing_is_left_is_refused(folder: Path) -> None:
-    with pytest.raises(UserError, match=r"cleaning dropped all 300 training pairs \(300 longer than 1 words"):
-        _prepare(folder, cleaning={"max_length": 1})
+    config = _config(folder, cleaning={"max_length": 1})
+    assert "cleaning dropped all 300 training pairs (300 longer than 1 words" in refusal(config, folder)
 
 
 def test_a_dry_run_writes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,9 +116,7 @@ def test_a_dry_run_writes_nothing(folder: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_texts_with_something_unknown_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for side in ("en", "de"):
-        (folder / f"dev.{side}").write_text("鳥\n", encoding="utf-8")
-        (folder / f"test.{side}").write_text("cat 鳥\na cat\n", encoding="utf-8")
+    write_texts(folder, dev=[("鳥",) * 2], test=[("cat 鳥",) * 2, ("a cat",) * 2])
     prepare(_config(folder, tokenizer={"model_type": "char", "joint": False}), folder / "corpora")
     printed = capsys.readouterr().out.splitlines()
     lines = [line.strip() for line in printed if "vocabulary lacks" in line or line.startswith("  ")]
@@ -151,9 +143,7 @@ def test_a_small_text_has_the_vocabulary_that_it_gives(folder: Path, capsys: pyt
 
 def test_no_text_of_a_corpus_gives_a_terminal_orders(folder: Path, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
     source = ["der \x1b]0;title\x07 hund", "ein \x9b31m mann", "die \u202e katze", "मैं \u200d हिन्दी"]
-    for split in ("train", "dev", "test"):
-        (folder / f"{split}.en").write_text("".join(f"{line}\n" for line in source), encoding="utf-8")
-        (folder / f"{split}.de").write_text("the \x1b[31m dog\n" * len(source), encoding="utf-8")
+    write_texts(folder, **dict.fromkeys(SPLITS, [(line, "the \x1b[31m dog") for line in source]))
     monkeypatch.chdir(folder)
     options = ["dataset=files", f"dataset.folder={folder}", "dataset.source=en", "dataset.target=de", "dry_run=true"]
     command([*options, "dataset.tokenizer.model_type=char"])

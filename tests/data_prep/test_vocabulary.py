@@ -7,22 +7,20 @@ import pytest
 
 from data_prep.prepare import prepare
 from data_prep.vocabulary import drawn, sample
-from mt.data.corpus import Corpus, Example
+from mt.data.corpus import SPLITS, Corpus, Example
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import UNK, TokenizerConfig, Tokenizers
 from mt.data.writer import TEXT_READER
-from mt.errors import UserError
-from tests.data_prep.small import raw_of, small_shards
+from tests.data_prep.small import raw_of, small_shards, text_config, write_texts
+from tests.refusals.sentences import require_refusal
 
 GIVEN = Tokenizers.train(TokenizerConfig(model_type="char", vocab_size=100), [("the cat", "die Katze")] * 3)
 
 
 @pytest.fixture
 def config(tmp_path: Path) -> DatasetConfig:
-    for name, text in {"en": "the жук", "de": "die 虫"}.items():
-        for split in ("train", "dev", "test"):
-            (tmp_path / f"{split}.{name}").write_text(f"{text}\n", encoding="utf-8")
-    return DatasetConfig(folder=str(tmp_path), source="en", target="de", workers=1)
+    write_texts(tmp_path, **dict.fromkeys(SPLITS, [("the жук", "die 虫")]))
+    return text_config(tmp_path)
 
 
 def test_a_corpus_is_cut_by_what_is_given(config: DatasetConfig, tmp_path: Path) -> None:
@@ -39,9 +37,8 @@ def test_a_corpus_is_cut_by_what_is_given(config: DatasetConfig, tmp_path: Path)
     assert len(list(root.glob("files-*"))) == 2 and Corpus.open(again).meta == more.meta
 
 
-def _config(size: int, **cleaning) -> DatasetConfig:
-    plain = {"folder": "x", "source": "en", "target": "de", "tokenizer": {"sample": size}, "cleaning": cleaning}
-    return DatasetConfig.model_validate(plain)
+def _config(size: int) -> DatasetConfig:
+    return text_config(Path("x"), tokenizer={"sample": size})
 
 
 @pytest.mark.parametrize(
@@ -73,5 +70,5 @@ def test_a_sample_is_what_cleaning_keeps_of_the_rows(tmp_path: Path) -> None:
 
 def test_a_sample_of_which_nothing_is_left_is_refused(tmp_path: Path) -> None:
     pairs = [Example("", "x")] * 50
-    with pytest.raises(UserError, match=r"cleaning dropped all 20 pairs of a sample \(20 empty\): check"):
-        sample(raw_of(pairs, tmp_path / "raw"), _config(20), TEXT_READER)
+    raw = raw_of(pairs, tmp_path / "raw")
+    require_refusal(lambda: sample(raw, _config(20), TEXT_READER), r"all 20 pairs of a sample \(20 empty\): check")

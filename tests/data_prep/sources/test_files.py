@@ -6,32 +6,19 @@ import pyarrow as pa
 import pytest
 
 from data_prep.sources import open_source
-from mt.data.corpus import SPLITS
 from mt.data.dataset import DatasetConfig, HubConfig
-from mt.errors import UserError
+from tests.data_prep.small import require_refused, write_texts
 from tests.refusals.sentences import require_refusal
 
 
 @pytest.fixture
 def folder(tmp_path: Path, pairs) -> Path:
-    for split, rows in pairs.items():
-        _write(tmp_path / f"{split}.en", "".join(f"{source}\n" for source, _ in rows))
-        _write(tmp_path / f"{split}.de", "".join(f"{target}\n" for _, target in rows))
+    write_texts(tmp_path, **pairs)
     return tmp_path
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_bytes(text.encode())
 
 
 def _config(folder: Path, **settings) -> DatasetConfig:
     return DatasetConfig(**{"folder": str(folder), "source": "en", "target": "de"} | settings)
-
-
-def _read_all(folder: Path) -> None:
-    source = open_source(_config(folder))
-    for split in SPLITS:
-        list(source.splits[split].read())
 
 
 def test_texts(folder: Path, read, pairs) -> None:
@@ -67,18 +54,16 @@ ZST = pa.compress(b"one sentence\n" * 3, codec="zstd", asbytes=True)
         ("train.en.zst", b"a\nb\nc\n", r"train\.en\.zst is not a sound zst file \(.+\): copy it again, or compress"),
     ],
 )
-def test_bad_files_are_refused(folder: Path, name: str, content: bytes, sentence: str) -> None:
+def test_bad_files_are_refused(folder: Path, name: str, content: bytes, sentence: str, read) -> None:
     (folder / name.removesuffix(".gz").removesuffix(".zst")).unlink()
     (folder / name).write_bytes(content)
-    require_refusal(lambda: _read_all(folder), sentence)
+    require_refusal(lambda: read(_config(folder)), sentence)
 
 
 def test_missing_files_are_named(folder: Path) -> None:
     (folder / "dev.de").unlink()
-    with pytest.raises(UserError, match=r"lacks dev\.de \(it holds: dev\.en, .*train\.en\): set .*\.dev_size=1000"):
-        open_source(_config(folder))
-    with pytest.raises(UserError, match=r"nowhere lacks train\.en, .* \(no such folder\): set dataset\.folder"):
-        open_source(_config(folder / "nowhere"))
+    require_refused(_config(folder), r"lacks dev\.de \(it holds: dev\.en, .*train\.en\): set .*\.dev_size=1000")
+    require_refused(_config(folder / "nowhere"), r"nowhere lacks train\.en, .* \(no such folder\): set dataset\.folder")
 
 
 @pytest.mark.parametrize(("one", "other"), [("dev.en", "dev.de"), ("dev.en", "test.en")])
@@ -92,15 +77,10 @@ def test_the_same_bytes_in_another_role_make_another_corpus(folder: Path, one: s
 
 @pytest.mark.parametrize(
     ("make", "kind"),
-    [
-        (Path.mkdir, "folder"),
-        (os.mkfifo, "pipe or device"),
-        (lambda path: path.symlink_to("nowhere"), "link to nothing"),
-    ],
+    [(Path.mkdir, "folder"), (os.mkfifo, "pipe or device"), (lambda path: path.symlink_to("none"), "link to nothing")],
 )
 @pytest.mark.parametrize("name", ["train.de", "dev.en"])
 def test_what_is_no_file_is_called_by_its_name(folder: Path, name: str, make: Callable[[Path], object], kind: str):
     (folder / name).unlink()
     make(folder / name)
-    with pytest.raises(UserError, match=rf"/{name} is a {kind}: expected a file, which can be read several times$"):
-        open_source(_config(folder))
+    require_refused(_config(folder), rf"/{name} is a {kind}: expected a file, which can be read several times$")

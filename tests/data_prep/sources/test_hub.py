@@ -6,19 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
 
 from data_prep.sources import open_source
 from mt.cli.composition import CONF
-from mt.common.options import parse
 from mt.data.corpus import SPLITS
 from mt.data.dataset import DatasetConfig, HubConfig, SplitNames
-from mt.errors import UserError
+from tests.data_prep.small import named, require_refused
 from tests.data_prep.sources.forms import write
-from tests.refusals.sentences import require_refusal
 
-HUB = HubConfig(id="somebody/captions", splits=SplitNames(dev="validation"))
+HUB = HubConfig(id="somebody/captions")
 
 # Where the repositories keep their tables: files of a split, "*" for a number; and the folders of other subsets.
 SHARDS = "{split}-0000*-of-00003.parquet"
@@ -40,12 +36,6 @@ NESTED = {"wmt14", "wmt16_roen", "iwslt14_deen", "iwslt2017", "opus_books"}
 SUMMARIES = {"gigaword", "cnn_dailymail", "xsum", "samsum"}
 # Repositories without (sound) splits, and how many training pairs become dev and test.
 PARTS = {"opus_books": {"dev": 2, "test": 2}, "iwslt15_envi": {"dev": 1553}}
-
-
-def named(name: str, folder: Path | None, *overrides: str) -> DatasetConfig:
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        composed: Any = OmegaConf.to_container(compose("data_prep", [f"dataset={name}", *overrides])["dataset"])
-    return parse(composed | {"folder": folder and str(folder)}, DatasetConfig)
 
 
 def _rows(name: str, split: str, source: str, target: str) -> list[tuple[str, str]]:
@@ -121,28 +111,27 @@ def test_identity_follows_the_files_of_the_subset(tmp_path: Path) -> None:
     assert open_source(named("wmt14", tmp_path)).identity() != first
 
 
-def _copy(folder: Path, rows: list[dict[str, Any]], hub: HubConfig = HUB) -> DatasetConfig:
-    for name in ("train", "validation", "test"):
-        write(folder / f"{name}.jsonl", rows)
+def _copy(folder: Path, files: str = "train validation test", **splits: str) -> DatasetConfig:
+    """A copy of a repository whose tables have these names, and each a row of its own name."""
+    for name in files.split():
+        write(folder / f"{name}.jsonl", [{"en": name, "de": name}])
+    hub = HUB.model_copy(update={"splits": SplitNames(**{"dev": "validation"} | splits)})
     return DatasetConfig(folder=str(folder), hub=hub, source="en", target="de")
 
 
 @pytest.mark.parametrize("name", ["held", "held[:1]"])
 def test_missing_splits_are_named(tmp_path: Path, name: str) -> None:
-    config = _copy(tmp_path, [{"en": "a", "de": "b"}], HubConfig(splits=SplitNames(dev=name)))
+    config = _copy(tmp_path, dev=name)
     sentence = r"has no split held: .*train, validation; set dataset\.hub\.splits\.dev to .*, or cut it from train "
-    with pytest.raises(UserError, match=sentence + r"with dataset\.dev_size=1000$"):
-        len(list(open_source(config).splits["dev"].read()))
+    require_refused(config, sentence + r"with dataset\.dev_size=1000$", split="dev")
     cut = config.model_copy(update={"dev_size": 1})
-    with pytest.raises(UserError, match="too much to cut from train: choose at most 0"):
-        len(list(open_source(cut).splits["dev"].read()))
+    require_refused(cut, "too much to cut from train: choose at most 0", split="dev")
 
 
 @pytest.mark.parametrize("name", ["validation[:0]", "validation[:x]", "validation[5:6]"])
 def test_parts_that_are_not_there_are_refused(tmp_path: Path, name: str) -> None:
-    config = _copy(tmp_path, [{"en": "a", "de": "b"}], HubConfig(splits=SplitNames(dev=name)))
     sentence = rf"has no rows in its split {re.escape(name)} \(.*\): set dataset\.hub\.splits\.dev to another"
-    require_refusal(lambda: len(list(open_source(config).splits["dev"].read())), sentence)
+    require_refused(_copy(tmp_path, dev=name), sentence, split="dev")
 
 
 @pytest.mark.parametrize(
@@ -154,20 +143,11 @@ def test_parts_that_are_not_there_are_refused(tmp_path: Path, name: str) -> None
         ("train-test train dev test", {}, "train dev test"),
         ("c.train c.valid c.x", {"train": "c.tr*", "dev": "*.valid", "test": "c.x.jsonl"}, "c.train c.valid c.x"),
         ("train/0000 train/0001 val/0000 test/0000", {"dev": "v*"}, "train/0000+train/0001 val/0000 test/0000"),
-        (
-            "train-00000-of-00002 train-00001-of-00002 dev test",
-            {},
-            "train-00000-of-00002+train-00001-of-00002 dev test",
-        ),
     ],
 )
 def test_a_split_is_the_file_of_its_name(tmp_path: Path, files: str, splits: dict, expected: str, read) -> None:
-    for name in files.split():
-        path = tmp_path / f"{name}.jsonl"
-        write(path, [{"en": name, "de": name}])
-    hub = HubConfig(id=HUB.id, splits=SplitNames(**({"dev": "dev"} | splits)))
-    config = DatasetConfig(folder=str(tmp_path), hub=hub, source="en", target="de")
-    found = {split: "+".join(source for source, _ in rows) for split, rows in read(config).items()}
+    rows_of = read(_copy(tmp_path, files, **{"dev": "dev"} | splits))
+    found = {split: "+".join(source for source, _ in rows) for split, rows in rows_of.items()}
     assert " ".join(found[split] for split in SPLITS) == expected
 
 
@@ -181,8 +161,4 @@ def test_a_split_is_the_file_of_its_name(tmp_path: Path, files: str, splits: dic
     ],
 )
 def test_what_may_be_several_splits_is_refused(tmp_path: Path, files: str, sentence: str) -> None:
-    for name in files.split():
-        path = tmp_path / f"{name}.jsonl"
-        write(path, [{"en": name, "de": name}])
-    source = open_source(DatasetConfig(folder=str(tmp_path), hub=HUB, source="en", target="de"))
-    require_refusal(lambda: len(list(source.splits["test"].read())), sentence)
+    require_refused(_copy(tmp_path, files), sentence, split="test")

@@ -1,7 +1,6 @@
 """What is asked of the hub, and which state of a repository a corpus is made of."""
 
 import fnmatch
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -9,21 +8,24 @@ from typing import Any
 import huggingface_hub
 import pytest
 
-from data_prep.prepare import prepare
 from data_prep.sources import open_source
-from mt.data.corpus import Corpus
 from mt.data.dataset import DatasetConfig, HubConfig, SplitNames
-from mt.errors import UserError
+from tests.data_prep.small import prepared, require_refused
+from tests.data_prep.sources.forms import write
 
 HUB = HubConfig(id="somebody/captions", splits=SplitNames(dev="validation"))
 PAIR = HUB.model_copy(update={"config": "{source}-{target}"})
 
 
-def _copy(folder: Path, rows: list[dict[str, Any]]) -> DatasetConfig:
-    folder.mkdir(exist_ok=True)
+def _copy(folder: Path, *rows: str) -> None:
+    """Tables of these words, which are both sides of a pair."""
     for name in ("train", "validation", "test"):
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return DatasetConfig(folder=str(folder), hub=HUB, source="en", target="de")
+        write(folder / f"{name}.jsonl", [{"en": row, "de": row} for row in rows])
+
+
+def _config(hub: HubConfig = HUB, target: str = "de") -> DatasetConfig:
+    plain = {"hub": hub, "source": "en", "target": target, "workers": 1, "tokenizer": {"model_type": "char"}}
+    return DatasetConfig.model_validate(plain)
 
 
 def _hub(monkeypatch: pytest.MonkeyPatch, folder: Path, commits: dict[str, str], asked: list | None = None) -> None:
@@ -44,12 +46,11 @@ def _hub(monkeypatch: pytest.MonkeyPatch, folder: Path, commits: dict[str, str],
 
 
 def test_the_hub_is_asked_for_the_subset_and_the_revision(tmp_path: Path, monkeypatch, read) -> None:
-    (tmp_path / "copy").mkdir()
-    _copy(tmp_path / "copy/de-en", [{"en": "a", "de": "b"}])
+    _copy(tmp_path / "copy/de-en", "a")
     asked: list = []
     _hub(monkeypatch, tmp_path / "copy", {}, asked)
     hub = PAIR.model_copy(update={"revision": "abc123"})
-    assert read(DatasetConfig(hub=hub, source="en", target="de"))["dev"] == [("a", "b")]
+    assert read(_config(hub))["dev"] == [("a", "a")]
     assert {request[:3] for request in asked} == {("somebody/captions", "dataset", "abc123")}
     assert asked[0][3][0] == "en-de/*.tsv"
     assert asked[1][3][0] == "de-en/*.tsv"
@@ -57,38 +58,30 @@ def test_the_hub_is_asked_for_the_subset_and_the_revision(tmp_path: Path, monkey
 
 
 def test_a_pair_that_is_not_there_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "copy").mkdir()
-    _copy(tmp_path / "copy/de-en", [{"en": "a", "de": "b"}])
+    _copy(tmp_path / "copy/de-en", "a")
     _hub(monkeypatch, tmp_path / "copy", {"main": "1" * 40})
-    source = open_source(DatasetConfig(hub=PAIR, source="en", target="ja"))
-    with pytest.raises(UserError, match=r"somebody/captions has no tables in en-ja or ja-en: set dataset\.source and"):
-        len(list(source.splits["dev"].read()))
+    require_refused(_config(PAIR, "ja"), r"somebody/captions has no tables in en-ja or ja-en: set dataset\.source and")
 
 
 def test_another_commit_of_a_branch_makes_another_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = tmp_path / "copy"
-    _copy(copy, [{"en": "a house", "de": "ein Haus"}])
+    _copy(copy, "a house")
     commits = {"main": "1" * 40}
     _hub(monkeypatch, copy, commits)
-    plain = {"hub": HUB, "source": "en", "target": "de", "workers": 1, "tokenizer": {"model_type": "char"}}
-    config = DatasetConfig.model_validate(plain)
-    first = prepare(config, tmp_path / "corpora", progress=False)
-    assert prepare(config, tmp_path / "corpora", progress=False) == first
-    _copy(copy, [{"en": "a house", "de": "ein Haus"}, {"en": "new", "de": "neu"}])
+    first, again = (prepared(_config(), tmp_path).meta for _ in range(2))
+    _copy(copy, "a house", "new")
     commits["main"] = "2" * 40
-    second = prepare(config, tmp_path / "corpora", progress=False)
-    assert second != first
-    assert Corpus.open(second).meta["counts"]["train"] == 2
+    second = prepared(_config(), tmp_path).meta
+    assert first == again and first["fingerprint"] != second["fingerprint"] and second["counts"]["train"] == 2
 
 
 def test_a_commit_needs_no_hub_to_be_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commit = "0123456789abcdef" * 2 + "01234567"
-    _copy(tmp_path / "copy", [{"en": "a", "de": "b"}])
+    _copy(tmp_path / "copy", "a")
     _hub(monkeypatch, tmp_path / "copy", {"main": commit})
-    by_branch = open_source(DatasetConfig(hub=HUB, source="en", target="de")).identity()
+    by_branch = open_source(_config()).identity()
     monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: pytest.fail("asked"))
-    hub = HUB.model_copy(update={"revision": commit})
-    assert open_source(DatasetConfig(hub=hub, source="en", target="de")).identity() == by_branch
+    assert open_source(_config(HUB.model_copy(update={"revision": commit}))).identity() == by_branch
 
 
 def test_an_unreachable_hub_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,5 +90,4 @@ def test_an_unreachable_hub_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     sentence = r"^somebody/captions could not be loaded \(Couldn't reach 'somebody/captions' on the Hub\): "
-    with pytest.raises(UserError, match=sentence + r"where the hub cannot be reached, set dataset\.folder=DIR to"):
-        len(list(open_source(DatasetConfig(hub=HUB, source="en", target="de")).splits["train"].read()))
+    require_refused(_config(), sentence + r"where the hub cannot be reached, set dataset\.folder=DIR to")

@@ -11,7 +11,8 @@ from data_prep.sources import open_source
 from data_prep.sources.tables import TABLES
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
-from mt.errors import UserError, shown
+from mt.errors import shown
+from tests.data_prep.small import pairs_of, require_refused
 from tests.data_prep.sources.forms import FORMS, write
 from tests.marks import combined
 from tests.refusals.sentences import require_refusal
@@ -78,8 +79,7 @@ LONG = "word " * 100_000
     ],
 )
 def test_cells_are_read_as_texts(tmp_path: Path, name: str, content: str, expected: list[tuple[str, str]]) -> None:
-    config = _folder(tmp_path, name, content.encode())
-    assert [*open_source(config).splits["train"].read()] == [Example(*pair) for pair in expected]
+    assert pairs_of(_folder(tmp_path, name, content.encode())) == [Example(*pair) for pair in expected]
 
 
 BLANKS = {
@@ -100,8 +100,7 @@ def test_blank_lines_are_no_rows(tmp_path: Path, kind: str, blank: str) -> None:
 def test_a_field_that_swallows_the_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("data_prep.sources.tables._LONGEST_FIELD", 1 << 12)
     config = _folder(tmp_path, "train.csv", b'en,de\na,"b\n' + b"c,d\n" * (1 << 10))
-    with pytest.raises(UserError, match=r"is not CSV \(field larger than field limit \(4096\)\): mend"):
-        len(list(open_source(config).splits["train"].read()))
+    require_refused(config, r"is not CSV \(field larger than field limit \(4096\)\): mend")
 
 
 @pytest.mark.parametrize(
@@ -127,8 +126,7 @@ def test_a_field_that_swallows_the_file_is_refused(tmp_path: Path, monkeypatch: 
     ],
 )
 def test_bad_tables_are_refused(tmp_path: Path, name: str, content: bytes, sentence: str) -> None:
-    source = open_source(_folder(tmp_path, name, content))
-    require_refusal(lambda: len(list(source.splits["train"].read())), sentence)
+    require_refused(_folder(tmp_path, name, content), sentence)
 
 
 def test_the_same_bytes_as_another_kind_make_another_corpus(tmp_path: Path) -> None:
@@ -141,9 +139,8 @@ def test_the_same_bytes_as_another_kind_make_another_corpus(tmp_path: Path) -> N
 
 def test_a_table_that_a_writer_of_csv_has_quoted_is_refused_with_its_line(tmp_path: Path) -> None:
     lines = ["en\tde", 'he said "no"\t"nein" sagte er', '"all of it"\t"', '"he said ""no"""\ter']
-    source = open_source(_folder(tmp_path, "train.tsv", "".join(f"{line}\n" for line in lines).encode()))
-    with pytest.raises(UserError, match=r"train\.tsv, line 4 has a field in quotation marks that doubles those inside"):
-        len(list(source.splits["train"].read()))
+    folder = _folder(tmp_path, "train.tsv", "".join(f"{line}\n" for line in lines).encode())
+    require_refused(folder, r"train\.tsv, line 4 has a field in quotation marks that doubles those inside")
 
 
 def test_a_table_beside_the_texts_that_are_read_is_named(tmp_path: Path) -> None:
@@ -154,8 +151,7 @@ def test_a_table_beside_the_texts_that_are_read_is_named(tmp_path: Path) -> None
 
 
 def test_names_of_columns_have_no_blanks_around_them(tmp_path: Path) -> None:
-    source = open_source(_folder(tmp_path, "train.csv", b"en, de\na, b\n"))
-    assert [[pair.source, pair.target] for pair in source.splits["train"].read()] == [["a", " b"]]
+    assert pairs_of(_folder(tmp_path, "train.csv", b"en, de\na, b\n")) == [Example("a", " b")]
 
 
 # Parquet that is damaged, or is no table of pairs.
@@ -172,17 +168,15 @@ def test_bad_parquet_is_refused(tmp_path: Path) -> None:
     sound = (tmp_path / "train.parquet").read_bytes()
     (tmp_path / "dev.parquet").write_bytes(sound[:-50])
     (tmp_path / "test.parquet").write_bytes(sound[:100] + b"\xff" * 4000 + sound[4100:])
-    source = open_source(_config(tmp_path))
+    config = _config(tmp_path)
     for split in ("dev", "test"):
-        with pytest.raises(UserError, match=rf"{split}\.parquet cannot be read as parquet \(.*\): copy it again"):
-            len(list(source.splits[split].read()))
-    with pytest.raises(UserError, match=r"train\.parquet has no column fr: .*de, en, id; set dataset\.source"):
-        len(list(open_source(_config(tmp_path, "en", "fr")).splits["train"].read()))
+        require_refused(config, rf"{split}\.parquet cannot be read as parquet \(.*\): copy it again", split=split)
+    require_refused(
+        _config(tmp_path, "en", "fr"), r"train\.parquet has no column fr: .*de, en, id; set dataset\.source"
+    )
     pq.write_table(pa.table({"en": [b"no text"], "de": ["a"]}), tmp_path / "test.parquet")
-    with pytest.raises(UserError, match=r"test\.parquet, row 1, column en holds bytes, not text: .*, and write soun"):
-        len(list(open_source(_config(tmp_path)).splits["test"].read()))
-    with pytest.raises(UserError, match=r"train\.parquet, row 1, column id holds int, not text: set dataset\.source"):
-        len(list(open_source(_config(tmp_path, "en", "id")).splits["train"].read()))
+    require_refused(config, r"test\.parquet, row 1, column en holds bytes, not text: .*, and write soun", split="test")
+    require_refused(_config(tmp_path, "en", "id"), r"train\.parquet, row 1, column id holds int, not text: set datas")
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -195,9 +189,8 @@ def test_a_column_that_is_there_twice_is_refused(tmp_path: Path, nested: bool) -
     for split in ("dev", "test"):
         _write_parquet(tmp_path / f"{split}.parquet", 1)
     pq.write_table(table, tmp_path / "train.parquet")
-    with pytest.raises(UserError, match=r"train\.parquet has 2 columns de: give each a name of its own$"):
-        len(list(open_source(_config(tmp_path)).splits["train"].read()))
-    assert len(list(open_source(_config(tmp_path, "en", "x")).splits["train"].read())) == 1
+    require_refused(_config(tmp_path), r"train\.parquet has 2 columns de: give each a name of its own$")
+    assert len(pairs_of(_config(tmp_path, "en", "x"))) == 1
 
 
 @pytest.mark.parametrize(
@@ -212,5 +205,4 @@ def test_another_separator_is_told(name: str, line: str, tmp_path: Path) -> None
         " line (in .tsv tabs, in .csv commas), and no comments; the first line has their names, or dataset.source and"
     )
     for columns in (("en", "de"), ("1", "2")):
-        with pytest.raises(UserError, match=re.escape(sentence)):
-            len([*TABLES[f".{name}"](path, columns).read()])
+        require_refusal(lambda columns=columns: [*TABLES[f".{name}"](path, columns).read()], re.escape(sentence))
