@@ -182,12 +182,17 @@ def corpus(configure: Configure, corpora: Path) -> Corpus:
     return Corpus.open(prepare(configure().dataset, corpora, progress=False))
 
 
-@pytest.fixture(scope="session")
-def trained(configure: Configure, corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a finished run. It is shared: copy it before changing it."""
-    run = begin(configure(), corpus, tmp_path_factory.mktemp("runs") / "trained")
+def finished(config: Config, corpora: Path, folder: Path) -> Path:
+    """Trains and tests a run on its corpus, which is prepared where it is not there yet; returns the folder."""
+    run = begin(config, Corpus.open(prepare(config.dataset, corpora, progress=False)), folder)
     train_and_test(run)
-    return run.folder
+    return folder
+
+
+@pytest.fixture(scope="session")
+def trained(configure: Configure, corpora: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished run. It is shared: copy it before changing it."""
+    return finished(configure(), corpora, tmp_path_factory.mktemp("runs") / "trained")
 
 
 @pytest.fixture(scope="module")
@@ -213,7 +218,7 @@ def last(run: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def trained_hard(configure: Configure, corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained_hard(configure: Configure, corpora: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run whose attention can be hard, and which can decode online."""
     changes = {
         "encoder": {"name": "lstm", "hidden_size": 32},
@@ -222,9 +227,7 @@ def trained_hard(configure: Configure, corpus: Corpus, tmp_path_factory: pytest.
         "training": {"epochs": 2, "average_checkpoints": 1},
         "search": {"name": "greedy"},
     }
-    run = begin(configure(changes), corpus, tmp_path_factory.mktemp("runs") / "hard")
-    train_and_test(run)
-    return run.folder
+    return finished(configure(changes), corpora, tmp_path_factory.mktemp("runs") / "hard")
 
 
 @pytest.fixture(scope="session")

@@ -97,7 +97,7 @@ def test_every_file_of_a_generator_counts(name: str, tmp_path: Path) -> None:
 
 def test_fingerprints_are_those_of_0_3_0(tmp_path: Path) -> None:
     """So that corpora stay, and runs on them go on: options that came or went since change none."""
-    write_texts(tmp_path, **dict.fromkeys(SPLITS, [("a", "a")]))
+    write_texts(tmp_path, **{split: [("a", "a")] for split in SPLITS})
     config = DatasetConfig(folder=str(tmp_path), source="en", target="de")
     expected = "e22e35caed9d5d7b11940ad6385d7d503fbce2e912505d1cafd55f7dc1634ac4"
     assert fingerprint(config, open_source(config)) == expected

@@ -143,7 +143,7 @@ def test_a_small_text_has_the_vocabulary_that_it_gives(folder: Path, capsys: pyt
 
 def test_no_text_of_a_corpus_gives_a_terminal_orders(folder: Path, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
     source = ["der \x1b]0;title\x07 hund", "ein \x9b31m mann", "die \u202e katze", "मैं \u200d हिन्दी"]
-    write_texts(folder, **dict.fromkeys(SPLITS, [(line, "the \x1b[31m dog") for line in source]))
+    write_texts(folder, **{split: [(line, "the \x1b[31m dog") for line in source] for split in SPLITS})
     monkeypatch.chdir(folder)
     options = ["dataset=files", f"dataset.folder={folder}", "dataset.source=en", "dataset.target=de", "dry_run=true"]
     command([*options, "dataset.tokenizer.model_type=char"])

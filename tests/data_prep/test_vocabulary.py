@@ -19,7 +19,7 @@ GIVEN = Tokenizers.train(TokenizerConfig(model_type="char", vocab_size=100), [("
 
 @pytest.fixture
 def config(tmp_path: Path) -> DatasetConfig:
-    write_texts(tmp_path, **dict.fromkeys(SPLITS, [("the жук", "die 虫")]))
+    write_texts(tmp_path, **{split: [("the жук", "die 虫")] for split in SPLITS})
     return text_config(tmp_path)
 
 

@@ -69,45 +69,34 @@ FULL = "a large red circle in the top left and a small blue star in the bottom r
 REFERENCES = ["a red circle in the top left and a red star above a blue star", FULL]
 
 
-def true(caption: str) -> bool:
-    return Truth().score([caption], [REFERENCES])["truth"].score == 100
+TRUE = [
+    FULL,
+    "A large red circle in the top left and a red star above a blue star.",
+    "there is a little blue star in the bottom right and a red circle is left of a small red star",
+    "a red circle is above a blue star and at the top is a red star",
+    "a blue star to the right of a big red circle and a red star at the top",
+    "a blue star under a red star and in the top left is a red circle",
+]
+UNTRUE = [
+    "a red circle in the top left and a blue star in the bottom right",  # leaves one out
+    "a small red circle in the top left and a red star above a blue star",  # size
+    "a green circle in the top left and a red star above a blue star",  # colour
+    "a red square in the top left and a red star above a blue star",  # shape
+    "a red circle at the top and a red star above a blue star",  # place
+    "a red circle in the top left and a red star below a blue star",  # relation
+    "a red circle in the top left and a red star right of a blue star",
+    "a red circle above a red star and a blue star in the bottom right",  # neither is higher
+    "a red circle in the top left and a red star above a blue star and a red star at the top",  # twice
+    "a red circle in the top left and a red circle in the top left and a red star above a blue star",
+    "a red circle in the top left and a red star above",
+    "a red circle and a red star and a blue star",
+    "",
+]
 
 
-@pytest.mark.parametrize(
-    "caption",
-    [
-        FULL,
-        "A large red circle in the top left and a red star above a blue star.",
-        "there is a little blue star in the bottom right and a red circle is left of a small red star",
-        "a red circle is above a blue star and at the top is a red star",
-        "a blue star to the right of a big red circle and a red star at the top",
-        "a blue star under a red star and in the top left is a red circle",
-    ],
-)
-def test_true_captions(caption: str):
-    assert true(caption)
-
-
-@pytest.mark.parametrize(
-    "caption",
-    [
-        "a red circle in the top left and a blue star in the bottom right",  # leaves one out
-        "a small red circle in the top left and a red star above a blue star",  # size
-        "a green circle in the top left and a red star above a blue star",  # colour
-        "a red square in the top left and a red star above a blue star",  # shape
-        "a red circle at the top and a red star above a blue star",  # place
-        "a red circle in the top left and a red star below a blue star",  # relation
-        "a red circle in the top left and a red star right of a blue star",
-        "a red circle above a red star and a blue star in the bottom right",  # neither is higher
-        "a red circle in the top left and a red star above a blue star and a red star at the top",  # twice
-        "a red circle in the top left and a red circle in the top left and a red star above a blue star",
-        "a red circle in the top left and a red star above",
-        "a red circle and a red star and a blue star",
-        "",
-    ],
-)
-def test_captions_that_are_not(caption: str):
-    assert not true(caption)
+@pytest.mark.parametrize("caption", [*TRUE, *UNTRUE])
+def test_captions_are_true_or_not(caption: str):
+    assert Truth().score([caption], [REFERENCES])["truth"].score == (100 if caption in TRUE else 0)
 
 
 def test_without_a_full_description_only_a_reference_is_true():

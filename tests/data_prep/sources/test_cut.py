@@ -1,32 +1,22 @@
 """Dev and test cut from train."""
 
-import json
 import random
+import re
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from data_prep.generated import phrasebook
-from data_prep.prepare import prepare
 from data_prep.sources import open_source
-from mt.data.corpus import SPLITS, Corpus, Example
+from mt.data.corpus import SPLITS, Example
 from mt.data.dataset import CleaningConfig, DatasetConfig
-from mt.errors import UserError
-from tests.data_prep.small import text_config
+from tests.data_prep.small import pairs_of, prepared, refusal, text_config, write_texts
 from tests.data_prep.sources.forms import write
-
-Rows = Sequence[tuple[str, str]]
 
 
 def _rows(count: int) -> list[tuple[str, str]]:
     return [(f"one {number}", f"eins {number}") for number in range(count)]
-
-
-def _texts(folder: Path, rows: Rows, name: str = "train") -> None:
-    for side, texts in zip(("en", "de"), zip(*rows, strict=True), strict=True):
-        (folder / f"{name}.{side}").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
 
 
 def _config(folder: Path, **settings) -> DatasetConfig:
@@ -34,8 +24,7 @@ def _config(folder: Path, **settings) -> DatasetConfig:
 
 
 def _read(config: DatasetConfig) -> dict[str, list[tuple[str, str]]]:
-    source = open_source(config)
-    return {split: [example[:2] for example in source.splits[split].read()] for split in SPLITS}
+    return {split: [example[:2] for example in pairs_of(config, split)] for split in SPLITS}
 
 
 @pytest.mark.parametrize("hub", [None, {"id": "somebody/captions"}])
@@ -49,16 +38,14 @@ def test_every_pair_comes_to_one_split_in_order(tmp_path: Path, hub: dict | None
     # Not the first and not the last ones: the places are spread.
     assert 100 < sum(map(rows.index, result["dev"])) / 30 < 300
     # The same whatever holds the text.
-    other = tmp_path / "other"
-    other.mkdir()
-    _texts(other, rows)
-    assert _read(_config(other)) == result
+    write_texts(tmp_path / "other", train=rows)
+    assert _read(_config(tmp_path / "other")) == result
 
 
 def test_a_corpus_that_grows_keeps_its_splits(tmp_path: Path) -> None:
-    _texts(tmp_path, _rows(1000))
+    write_texts(tmp_path, train=_rows(1000))
     before = _read(_config(tmp_path))
-    _texts(tmp_path, _rows(1200))
+    write_texts(tmp_path, train=_rows(1200))
     after = _read(_config(tmp_path))
     assert not {*before["dev"]} & {*after["test"]} and not {*before["test"]} & {*after["dev"]}
     for split, size in (("dev", 30), ("test", 20)):
@@ -67,9 +54,9 @@ def test_a_corpus_that_grows_keeps_its_splits(tmp_path: Path) -> None:
 
 
 def test_dev_does_not_depend_on_whether_test_is_cut(tmp_path: Path) -> None:
-    _texts(tmp_path, _rows(400))
+    write_texts(tmp_path, train=_rows(400))
     both = _read(_config(tmp_path))
-    _texts(tmp_path, [("a", "b")], "test")
+    write_texts(tmp_path, test=[("a", "b")])
     alone = _read(_config(tmp_path, test_size=None))
     assert alone["dev"] == both["dev"]
     assert alone["test"] == [("a", "b")]
@@ -80,7 +67,7 @@ def test_equal_pairs_stay_together(tmp_path: Path) -> None:
     draws = random.Random(1)
     rows = [pair for pair in _rows(300) for _ in range(draws.randint(1, 9))]
     draws.shuffle(rows)
-    _texts(tmp_path, rows)
+    write_texts(tmp_path, train=rows)
     result = _read(_config(tmp_path, dev_size=100, test_size=50))
     assert 100 <= len(result["dev"]) < 109 and 50 <= len(result["test"]) < 59
     counts = Counter(rows)
@@ -92,9 +79,8 @@ def test_equal_pairs_stay_together(tmp_path: Path) -> None:
 def test_what_dev_and_test_could_not_hold_stays_in_train(tmp_path: Path) -> None:
     rows = [("", f"eins {number}") for number in range(100)] + [(f"one {number}", " ") for number in range(100)]
     rows += [(f"long {number} " * 20, f"lang {number} " * 20) for number in range(100)] + _rows(100)
-    _texts(tmp_path, rows)
-    config = _config(tmp_path, dev_size=10, test_size=10, cleaning={"max_evaluation_length": 10})
-    made = Corpus.open(prepare(config, tmp_path / "corpora", progress=False))
+    write_texts(tmp_path, train=rows)
+    made = prepared(_config(tmp_path, dev_size=10, test_size=10, cleaning={"max_evaluation_length": 10}), tmp_path)
     texts = [text for split in ("dev", "test") for text in made.split(split).column("source")]
     assert len(texts) == 20 and all(text.startswith("one ") for text in texts)
     assert made.meta["dropped"] == {"empty": 200}
@@ -102,17 +88,17 @@ def test_what_dev_and_test_could_not_hold_stays_in_train(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(("size", "split"), [(40, "dev"), (60, "test")])
 def test_more_than_a_quarter_is_refused(tmp_path: Path, size: int, split: str) -> None:
-    _texts(tmp_path, _rows(100))
+    write_texts(tmp_path, train=_rows(100))
     sizes = {"dev_size": 5, "test_size": 5} | {f"{split}_size": size}
-    sentence = rf"^dataset\.{split}_size={size} is too much to cut from train: choose at most 2\d, which is about a "
-    with pytest.raises(UserError, match=sentence + rf"quarter, or give {split} files of its own$"):
-        prepare(_config(tmp_path, **sizes), tmp_path / "corpora", progress=False)
+    sentence = rf"dataset\.{split}_size={size} is too much to cut from train: choose at most 2\d, which is about a "
+    refused = refusal(_config(tmp_path, **sizes), tmp_path)
+    assert re.fullmatch(sentence + rf"quarter, or give {split} files of its own", refused)
     assert not (tmp_path / "corpora").exists()
 
 
 def test_the_choice_is_the_same_everywhere(tmp_path: Path) -> None:
     """Literals: a corpus prepared on another machine, or next year, is cut alike."""
-    _texts(tmp_path, _rows(30))
+    write_texts(tmp_path, train=_rows(30))
     result = _read(_config(tmp_path, dev_size=2, test_size=2))
     assert [source for source, _ in result["dev"]] == ["one 12", "one 21"]
     assert [source for source, _ in result["test"]] == ["one 4", "one 5"]
@@ -120,9 +106,8 @@ def test_the_choice_is_the_same_everywhere(tmp_path: Path) -> None:
 
 @pytest.fixture
 def config(tmp_path: Path) -> DatasetConfig:
-    for split in ("train", "dev", "test"):
-        row = {"article": "one two three  four", "highlights": "eins zwei drei"}
-        (tmp_path / f"{split}.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    for split in SPLITS:
+        write(tmp_path / f"{split}.jsonl", [{"article": "one two three  four", "highlights": "eins zwei drei"}])
     return DatasetConfig(folder=str(tmp_path), source="article", target="highlights")
 
 
@@ -130,11 +115,9 @@ def test_sources_are_cut_everywhere_and_targets_in_training(config: DatasetConfi
     cut = config.model_copy(update={"cleaning": CleaningConfig(truncate_source=3, truncate_target=2)})
     source = open_source(cut)
     whole = open_source(config)
-    assert [*source.splits["train"].read()] == [Example("one two three", "eins zwei")]
-    for split in ("dev", "test"):
-        assert [*source.splits[split].read()] == [Example("one two three", "eins zwei drei")]
-    assert [*whole.splits["train"].read()] == [Example("one two three  four", "eins zwei drei")]
-    assert len(list(source.splits["train"].read())) == 1
+    assert pairs_of(cut) == [Example("one two three", "eins zwei")]
+    assert pairs_of(cut, "dev") == pairs_of(cut, "test") == [Example("one two three", "eins zwei drei")]
+    assert pairs_of(config) == [Example("one two three  four", "eins zwei drei")]
     assert (source.identity(), source.notes()) == (whole.identity(), whole.notes())
     assert source.splits["dev"].sides == whole.splits["dev"].sides
 
@@ -143,10 +126,9 @@ def test_links_stay_with_pairs_that_are_not_cut(monkeypatch: pytest.MonkeyPatch)
     generated = phrasebook.generate(sizes={"train": 5, "dev": 100, "test": 5})
     monkeypatch.setattr(phrasebook, "generate", lambda: generated)
     limits = CleaningConfig(truncate_source=5)
-    source = open_source(DatasetConfig(name="phrasebook", generator="phrasebook", cleaning=limits))
-    whole = open_source(DatasetConfig(name="phrasebook", generator="phrasebook"))
+    configs = [DatasetConfig(generator="phrasebook", cleaning=cleaning) for cleaning in (limits, CleaningConfig())]
     seen = set()
-    for cut, example in zip(source.splits["dev"].read(), whole.splits["dev"].read(), strict=True):
+    for cut, example in zip(*(pairs_of(config, "dev") for config in configs), strict=True):
         seen.add(cut == example)
         assert cut == example or (len(cut.source.split()) == 5 and cut.links == "")
     assert seen == {True, False}

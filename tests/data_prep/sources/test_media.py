@@ -1,30 +1,34 @@
+"""Sounds and pictures in files: accepted as docs/data.md says, or one sentence with file and line."""
+
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from data_prep.prepare import prepare
-from data_prep.sources import open_source
-from mt.data.corpus import Corpus, Example
-from mt.errors import UserError
-from tests.data_prep.small import RATE, prepared, refusal, sound_config
+from mt.data.corpus import Example
+from tests.data_prep.small import RATE, pairs_of, prepared, refusal, require_refused, sound_config
+from tests.refusals.sentences import require_refusal
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `images`")
 
 
-def write_sounds(folder: Path, names: list[str], seconds: float = 0.1) -> None:
-    for number, name in enumerate(names):
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        soundfile.write(path, np.full(int(RATE * seconds), 0.01 * (number + 1)), RATE)
+def write_sound(path: Path, seconds: float = 0.1, level: float = 0.01, **how: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    soundfile.write(path, np.full(int(RATE * seconds), level), RATE, **how)
 
 
 def write_tables(folder: Path) -> None:
-    write_sounds(folder, [f"sounds/{number}.wav" for number in range(6)])
+    for number in range(6):
+        write_sound(folder / f"sounds/{number}.wav", level=0.01 * (number + 1))
     for split, numbers in {"train": (0, 1, 2, 3), "dev": (4,), "test": (5,)}.items():
         lines = [f"sounds/{number}.wav\ttext {number}" for number in numbers]
         (folder / f"{split}.tsv").write_text("\n".join(["path\ttext", "", *lines]) + "\n")
+
+
+def add(folder: Path, lines: str, split: str = "train") -> None:
+    with (folder / f"{split}.tsv").open("a") as file:
+        file.write(lines)
 
 
 def test_a_table_of_sounds_becomes_a_corpus(tmp_path: Path) -> None:
@@ -52,28 +56,25 @@ def test_a_table_of_sounds_becomes_a_corpus(tmp_path: Path) -> None:
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: str, sentence: str) -> None:
     write_tables(tmp_path)
-    with (tmp_path / "train.tsv").open("a") as file:
-        file.write(f"{line}\n")
+    add(tmp_path, f"{line}\n")
     refused = refusal(sound_config(tmp_path), tmp_path)
     assert refused.removeprefix(f"{tmp_path}/train.tsv, line 7").lstrip().startswith(sentence.format(folder=tmp_path))
     assert refused.startswith(f"{tmp_path}/train.tsv, line 7")
 
 
-def test_dev_and_test_are_refused_where_train_is_cleaned(tmp_path: Path, capsys) -> None:
+def test_dev_and_test_are_refused_where_train_is_cleaned(tmp_path: Path) -> None:
     write_tables(tmp_path)
-    write_sounds(tmp_path, ["long.wav"], seconds=1.5)
-    soundfile.write(tmp_path / "none.wav", np.zeros(0), RATE)
-    with (tmp_path / "train.tsv").open("a") as file:
-        file.write("long.wav\ta\nnone.wav\tb\nsounds/0.wav\t \n")
-    corpus = Corpus.open(prepare(sound_config(tmp_path), tmp_path / "corpora"))
+    write_sound(tmp_path / "long.wav", seconds=1.5)
+    write_sound(tmp_path / "none.wav", seconds=0)
+    add(tmp_path, "long.wav\ta\nnone.wav\tb\nsounds/0.wav\t \n")
+    corpus = prepared(sound_config(tmp_path), tmp_path)
     assert len(corpus.split("train")) == 4
     reasons = ("longer than 1 seconds (dataset.field.max_seconds)", "without sound", "empty")
     assert corpus.meta["dropped"] == dict.fromkeys(reasons, 1)
-    with (tmp_path / "dev.tsv").open("a") as file:
-        file.write("late.wav\ta\n")
-    write_sounds(tmp_path, ["late.wav"], seconds=1.5)
+    write_tables(tmp_path)
+    add(tmp_path, "long.wav\ta\n", "dev")
     long = "has 1.5 seconds, more than the 1 of dataset.field.max_seconds: cut it into utterances, or raise that"
-    assert refusal(sound_config(tmp_path), tmp_path) == f"{tmp_path}/dev.tsv, line 4: {tmp_path}/late.wav {long}"
+    assert refusal(sound_config(tmp_path), tmp_path) == f"{tmp_path}/dev.tsv, line 4: {tmp_path}/long.wav {long}"
     (tmp_path / "dev.tsv").write_text("path\ttext\nsounds/4.wav\t\n")
     assert refusal(sound_config(tmp_path), tmp_path).startswith(f"{tmp_path}/dev.tsv, line 2 has no text, and dev")
 
@@ -87,7 +88,7 @@ def test_a_picture_with_several_captions_is_one_example_and_in_train_a_pair_for_
         (tmp_path / f"{split}.csv").write_text("path,caption\n2.png,one\n2.png,two\n2.png,three\n")
     words = {"model_type": "word", "vocab_size": 50}
     config = sound_config(tmp_path, target="caption", field={"name": "image", "size": 16}, tokenizer=words)
-    assert list(open_source(config).splits["dev"].read()) == [Example("2.png", "one", more_references=("two", "three"))]
+    assert pairs_of(config, "dev") == [Example("2.png", "one", more_references=("two", "three"))]
     corpus = prepared(config, tmp_path)
     train = corpus.split("train")
     dev = corpus.split("dev")
@@ -102,7 +103,38 @@ def test_a_picture_with_several_captions_is_one_example_and_in_train_a_pair_for_
 
 def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
     config = sound_config(tmp_path, folder=None, hub={"id": "a/b"})
-    with pytest.raises(UserError, match=r"the sources of audio are audio, in files that are not downloaded with the h"):
-        open_source(config)
-    with pytest.raises(UserError, match=r"dataset.cleaning.truncate_source keeps words, and the sources of audio are"):
-        sound_config(tmp_path, cleaning={"truncate_source": 3})
+    require_refused(config, "the sources of audio are audio, in files that are not downloaded with the hub")
+    words = {"truncate_source": 3}
+    facts = "dataset.cleaning.truncate_source keeps words, and the sources of audio are"
+    require_refusal(lambda: sound_config(tmp_path, cleaning=words), facts)
+
+
+@pytest.mark.parametrize(("name", "format"), [("cut.wav", "WAV"), ("cut.ogg", "OGG")])
+def test_what_does_not_tell_that_it_was_cut_is_read_as_far_as_it_goes(tmp_path: Path, name: str, format: str) -> None:
+    write_tables(tmp_path)
+    soundfile.write(tmp_path / name, np.random.default_rng(0).normal(0, 0.1, 20 * RATE), RATE, format=format)
+    whole = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(whole[: len(whole) // 2])
+    add(tmp_path, f"{name}\tbad\n")
+    field = {"name": "audio", "rate": RATE, "max_seconds": 30.0}
+    assert 800 < prepared(sound_config(tmp_path, field=field), tmp_path).split("train").lengths()[0][4] < 1200
+
+
+def test_an_hour_is_not_read(tmp_path: Path) -> None:
+    write_tables(tmp_path)
+    write_sound(tmp_path / "long.wav")
+    size = 2 * RATE * 3_600
+    with (tmp_path / "long.wav").open("r+b") as file:
+        header = file.read(44)
+        file.seek(4)
+        file.write((36 + size).to_bytes(4, "little"))
+        file.seek(header.index(b"data") + 4)
+        file.write(size.to_bytes(4, "little"))
+        file.truncate(44 + size)  # a file with a hole, which takes no disk
+    add(tmp_path, "long.wav\tbad\n")
+    dropped = prepared(sound_config(tmp_path), tmp_path).meta["dropped"]
+    assert dropped == {"longer than 1 seconds (dataset.field.max_seconds)": 1}
+    write_tables(tmp_path)
+    add(tmp_path, "long.wav\tbad\n", "dev")
+    facts = f"{tmp_path}/dev.tsv, line 4: {tmp_path}/long.wav has 3,600.0 seconds, more than the 1 of "
+    assert refusal(sound_config(tmp_path), tmp_path).startswith(facts)

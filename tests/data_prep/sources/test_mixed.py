@@ -5,27 +5,25 @@ from pathlib import Path
 
 import pytest
 
-from data_prep.prepare import open_corpus, prepare
+from data_prep.prepare import open_corpus
 from data_prep.sources import Source, open_source
 from data_prep.sources.base import RawSplit
 from data_prep.sources.links import link
 from mt.data.batches import batch_order
-from mt.data.corpus import Corpus, Example
+from mt.data.corpus import SPLITS, Example
 from mt.data.dataset import DatasetConfig
-from tests.data_prep.small import small_shards, text_config
+from tests.data_prep.small import prepared, small_shards, text_config, write_texts
 from tests.refusals.sentences import require_refusal
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name, count in {"own": 30, "web": 50, "news": 20}.items():
-        (tmp_path / name).mkdir()
-        for split in ("train", "dev", "test") if name == "own" else ("train",):
-            for side in ("en", "de"):
-                lines = [f"{name} {split} {number} {side}\n" for number in range(count if split == "train" else 3)]
-                (tmp_path / name / f"{split}.{side}").write_text("".join(lines), encoding="utf-8")
-    (tmp_path / "news" / "train.en").rename(tmp_path / "news" / "all.en")
-    (tmp_path / "news" / "train.de").rename(tmp_path / "news" / "all.de")
+    for name, split, count in (
+        *(("own", split, 30 if split == "train" else 3) for split in SPLITS),
+        *(("web", "train", 50), ("news", "all", 20)),
+    ):
+        numbered = [f"{name} {split} {number}" for number in range(count)]
+        write_texts(tmp_path / name, **{split: [(f"{line} en", f"{line} de") for line in numbered]})
     return tmp_path
 
 
@@ -44,8 +42,7 @@ def test_train_is_of_all_and_dev_and_test_are_its_own(folder: Path, read) -> Non
 
 
 def test_an_epoch_has_each_corpus_by_its_weight(folder: Path) -> None:
-    (folder / "web" / "train.en").write_text("".join(f"web {i}\n" if i % 10 else "\n" for i in range(50)))
-    (folder / "web" / "train.de").write_text("".join(f"web {i}\n" for i in range(50)))
+    write_texts(folder / "web", train=[(f"web {i}" if i % 10 else "", f"web {i}") for i in range(50)])
     with small_shards(characters=200, pairs=1000):
         corpus = open_corpus(_config(folder), folder / "corpora")
     assert corpus.meta["portions"] == [30, 45, 20]
@@ -66,14 +63,14 @@ def test_an_epoch_has_each_corpus_by_its_weight(folder: Path) -> None:
 
 
 def test_weights_and_places_do_not_make_another_corpus(folder: Path) -> None:
-    first = prepare(_config(folder), folder / "corpora", progress=False)
+    first = prepared(_config(folder), folder).meta["fingerprint"]
     other = _config(folder)
     moved = folder / "moved"
     (folder / "web").rename(moved)
     web = other.mix[0].model_copy(update={"folder": str(moved)})
     again = other.model_copy(update={"weight": 3.0, "mix": (web, other.mix[1])})
-    assert prepare(again, folder / "corpora", progress=False) == first
-    assert prepare(_config(folder, mix=[]), folder / "corpora", progress=False) != first
+    assert prepared(again, folder).meta["fingerprint"] == first
+    assert prepared(_config(folder, mix=[]), folder).meta["fingerprint"] != first
 
 
 def test_duplicates_that_go_count_in_no_portion(folder: Path) -> None:
@@ -81,8 +78,8 @@ def test_duplicates_that_go_count_in_no_portion(folder: Path) -> None:
         with (folder / "web" / f"train.{side}").open("a") as file:
             file.write(f"web train 3 {side}\nown train 3 {side}\n")
     with small_shards(characters=200, pairs=8):
-        made = prepare(_config(folder, cleaning={"drop_duplicates": True}), folder / "one", progress=False)
-    assert Corpus.open(made).meta["portions"] == [30, 50, 20]
+        made = prepared(_config(folder, cleaning={"drop_duplicates": True}), folder)
+    assert made.meta["portions"] == [30, 50, 20]
 
 
 def test_weights_that_would_leave_epochs_empty_are_refused(folder: Path) -> None:

@@ -7,22 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from data_prep.prepare import prepare
-from data_prep.sources import open_source
 from mt.checkpoint import load_model
 from mt.common.options import parse
 from mt.config import Config
-from mt.data.corpus import Corpus
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import EOS
-from mt.errors import UserError
-from mt.training.start import begin
-from mt.training.train import train_and_test
-from tests.refusals.sentences import refusal_of
+from tests.conftest import finished
+from tests.data_prep.small import RATE, pairs_of, prepared, sound_config
+from tests.refusals.sentences import refusal_of, require_refusal
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
 
-RATE = 8000
 SAID = ["moro", "ngá", "wa", ""]
 MEANT = ["man", "and I", "he", "nothing"]
 
@@ -39,25 +34,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def options(folder: Path, **changed: Any) -> dict[str, Any]:
-    columns = {"folder": str(folder), "source": "name", "target": "french", "transcript": "mbosi"}
+    columns = {"source": "name", "target": "french", "transcript": "mbosi"}
     splits = {"splits": {"train": "all", "test": None}, "dev_size": 5}
-    kinds = {
-        "field": {"name": "audio", "rate": RATE, "max_seconds": 1.0},
-        "tokenizer": {"model_type": "word", "vocab_size": 100},
-    }
-    return {"name": "sounds", "metrics": ["wer"], "workers": 1, **columns, **splits, **kinds, **changed}
+    words = {"tokenizer": {"model_type": "word", "vocab_size": 100}}
+    given = {"name": "sounds", "metrics": ["wer"], **columns, **splits, **words, **changed}
+    return sound_config(folder, **given).model_dump(mode="json")
 
 
 def configured(folder: Path, **changed: Any) -> DatasetConfig:
-    return DatasetConfig.model_validate(options(folder, **changed), strict=False)
+    return parse(options(folder, **changed), DatasetConfig)
 
 
 def refusal(folder: Path, **changed: Any) -> str:
-    return refusal_of(lambda: list(open_source(configured(folder, **changed)).splits["train"].read()))
+    return refusal_of(lambda: pairs_of(configured(folder, **changed)))
 
 
 def test_a_corpus_has_transcripts_with_a_vocabulary_of_characters(folder: Path, tmp_path: Path) -> None:
-    corpus = Corpus.open(prepare(configured(folder), tmp_path, progress=False))
+    corpus = prepared(configured(folder), tmp_path)
     of_transcripts = corpus.tokenizers.transcript
     tokenizers = corpus.tokenizers
     assert of_transcripts is not None and of_transcripts is not tokenizers.target and tokenizers.joint
@@ -75,8 +68,8 @@ def test_a_corpus_has_transcripts_with_a_vocabulary_of_characters(folder: Path, 
 
 
 def test_dev_is_cut_by_names_alone(folder: Path) -> None:
-    sources = [open_source(configured(folder, target=target, transcript="")) for target in ("french", "mbosi")]
-    result = [[example.source for example in source.splits["dev"].read()] for source in sources]
+    configs = [configured(folder, target=target, transcript="") for target in ("french", "mbosi")]
+    result = [[example.source for example in pairs_of(config, "dev")] for config in configs]
     # Where the text is blank, a sound stays in train.
     assert len(result[0]) == len(result[1]) == 5
     assert {int(name.removesuffix(".wav")) % 4 for name in result[1]} <= {0, 1, 2}
@@ -88,8 +81,9 @@ def test_what_cannot_be_a_transcript_is_one_sentence(folder: Path) -> None:
     assert refusal(folder, transcript="mboshi").startswith("train has no column mboshi: did you mean mbosi? choices: ")
     assert refusal(folder, transcript="french").startswith("dataset.transcript=french of sounds is read already: ")
     assert refusal(folder, field={"name": "text"}).startswith("dataset.transcript is what is said in a sound, and ")
-    with pytest.raises(UserError, match=r"^dataset.transcript=mbosi is what ctc_weight teaches the encoder, and ctc_w"):
-        parse({"dataset": options(folder), "frontend": {"name": "logmel"}}, Config)
+    sentence = r"^dataset.transcript=mbosi is what ctc_weight teaches the encoder, and ctc_w"
+    plain = {"dataset": options(folder), "frontend": {"name": "logmel"}}
+    require_refusal(lambda: parse(plain, Config), sentence)
 
 
 def test_a_run_learns_them_and_is_scored_on_dev(folder: Path, tmp_path: Path) -> None:
@@ -104,11 +98,9 @@ def test_a_run_learns_them_and_is_scored_on_dev(folder: Path, tmp_path: Path) ->
         "search": {"name": "greedy"},
         "device": "cpu",
     }
-    config = parse(plain, Config)
-    corpus = Corpus.open(prepare(config.dataset, tmp_path, progress=False))
-    run = begin(config, corpus, tmp_path / "run")
-    assert train_and_test(run)["split"] == "dev"
-    assert json.loads((tmp_path / "run" / "results.json").read_text())["wer"]["score"] > 0
+    finished(parse(plain, Config), tmp_path, tmp_path / "run")
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert results["split"] == "dev" and results["wer"]["score"] > 0
     lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert max(line.get("train/auxiliary_loss", line.get("auxiliary_loss", 0)) for line in lines) > 0
     model, tokenizers, _ = load_model(tmp_path / "run", "best")
