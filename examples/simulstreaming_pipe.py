@@ -5,7 +5,8 @@
 A line in is {"text", "emission_time", "end", "is_final"}; other keys are passed over. A text that does not begin with a
 blank continues the last word, so this word is a tail until another one begins: drafts read it, and nothing that depends
 on it is written. A line out has "text", which stays, and "unconfirmed_text", which the next line replaces. Its "status"
-is COMPLETE, so that a further translator can read these lines. A sentence ends at its . ! or ?, and with "is_final".
+is COMPLETE, so that a further translator can read these lines; lines that are INCOMPLETE, as SimulStreaming's own
+translator writes, come again and are passed over. A sentence ends at its . ! or ?, and with "is_final".
 """
 
 import json
@@ -28,6 +29,7 @@ class Line(BaseModel):
     model_config = ConfigDict(strict=True)
 
     text: str = ""
+    status: str = "COMPLETE"
     emission_time: float
     end: float | None = None
     is_final: bool
@@ -82,7 +84,10 @@ def translated(lines: Iterable[str | bytes], interpreter: Interpreter) -> Iterat
         if plain is not None and not plain.strip():
             continue
         if plain is not None:
-            line = _line(plain, number)
+            came = _line(plain, number)
+            if came.status == "INCOMPLETE":
+                continue
+            line = came
         elif line is None or not interpreter.open:
             return
         else:

@@ -78,6 +78,9 @@ def test_its_lines_can_be_translated_again(interpreter: Interpreter) -> None:
     once = [json.dumps(answer) for answer in translated([row(" two big cats", final=True)], interpreter)]
     again = [*translated(once, interpreter)]
     assert [answer["is_final"] for answer in again] == [True] and again[0]["text"]
+    # SimulStreaming's own translator also writes lines whose text comes again in the next one.
+    part = json.dumps(json.loads(once[0]) | {"status": "INCOMPLETE", "is_final": False})
+    assert whole(translated([part, *once, part], interpreter)) == again[0]["text"]
 
 
 @pytest.mark.parametrize(
@@ -104,6 +107,14 @@ def test_what_is_no_utf8_is_refused_in_any_locale(monkeypatch, capfd):
     with pytest.raises(SystemExit):
         main()
     assert capfd.readouterr().err.startswith("error: standard input, line 1 is no line of SimulStreaming (Invalid JSON")
+
+
+def test_a_first_draft_is_made_before_anything_comes(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drafted = []
+    decode = mt.Translator.decode
+    monkeypatch.setattr(mt.Translator, "decode", lambda *given, **named: drafted.append(1) or decode(*given, **named))
+    opened(parser_of(None).parse_args([str(trained), "--device", "cpu", "--search", "alignatt"]))
+    assert drafted
 
 
 def test_options_choose_the_policy(trained: Path, translator: mt.Translator) -> None:
