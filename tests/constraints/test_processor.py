@@ -18,8 +18,9 @@ from mt.search.processor import Rules
 from mt.search.torch_stepper import TorchStepper
 from mt.step import EOS
 from tests.marks import combined
-from tests.search.searches import beam
+from tests.search.searches import beam, require_found
 from tests.search.test_graph_stepper import Recorder, require_equal
+from tests.search.toys import make_toy
 
 SURFACES = ["", " ⁇ ", "", "", " a", " b", "a", "ab", "c"]
 """Of the tokens 0 to 8: two begin a word, three go on with one."""
@@ -69,10 +70,6 @@ def holds(tokens: Sequence[int], phrases: Sequence[Sequence[Sequence[int]]], spe
     return True
 
 
-def best(toy, sentence: int, longest: int, exponent: float, allowed) -> list[tuple[float, tuple[int, ...]]]:
-    return [(score, tokens) for score, tokens in toy.ranked(sentence, longest, exponent) if allowed(tokens)]
-
-
 PHRASES = {
     "one": [[[5]]],
     "of two tokens": [[[4, 5]]],
@@ -85,22 +82,6 @@ PHRASES = {
     "any of, twice": [[[4], [4, 5]], [[4], [4, 5]]],
     "inside": [[[4, 5, 4]], [[5]]],
 }
-
-
-@combined(exponent=[0.0, 1.0], seed=range(2), phrases=[*PHRASES])
-def test_a_wide_beam_finds_the_best_of_all_sentences_that_hold_the_phrases(make_toy, exponent, seed, phrases):
-    """Seven tokens, of which four are words: 1,365 hypotheses of at most five tokens."""
-    toy = make_toy(2, 7, seed)
-    wanted = PHRASES[phrases]
-    longest = 5
-    processor = ConstraintProcessor([asked(wanted, spelling=SEPARATE)] * 2, [longest] * 2)
-    options = {"beam_size": 1500, "length_penalty": exponent, "n_best": 10, "processors": [processor]}
-    result = beam(toy, toy.memory(), 2, max_lengths=torch.full((2,), longest), **options)
-    for b, hypotheses in enumerate(result):
-        expected = best(toy, b, longest, exponent, lambda tokens: holds(tokens, wanted, SEPARATE))[:10]
-        assert expected
-        assert [h.tokens for h in hypotheses] == [tokens for _, tokens in expected]
-        assert [h.score for h in hypotheses] == pytest.approx([score for score, _ in expected], abs=1e-4)
 
 
 LONGEST = 4
@@ -118,36 +99,40 @@ def ends_avoided(tokens: Sequence[int], avoid: Sequence[str]) -> bool:
     return any(whole_words(text_of(tokens[:n]), phrase) for n in range(1, len(tokens) + 1) for phrase in avoid)
 
 
-def searched(toy, sentence: TokenConstraints, rules: tuple[int, int] = (0, 0)):
+def searched(toy, sentence: TokenConstraints, longest=LONGEST, rules=(0, 0), length_penalty=0.0):
     """The best hypotheses of both sentences of a toy language of which the same is asked."""
-    limits = [LONGEST] * 2
+    limits = [longest] * 2
     processors = [ConstraintProcessor([sentence] * 2, limits), Rules(2, *rules)]
-    options = {"beam_size": 4000, "n_best": 10, "processors": processors}
-    return beam(toy, toy.memory(), 2, max_lengths=torch.tensor(limits), **options)
+    options = {"beam_size": 4000, "n_best": 10, "length_penalty": length_penalty, "processors": processors}
+    return beam(toy, toy.memory(), 2, max_lengths=limits, **options)
 
 
-def require_best(toy, result, allowed) -> None:
-    for b, hypotheses in enumerate(result):
-        expected = best(toy, b, LONGEST, 0.0, allowed)[:10]
+def require_best(toy, sentence: TokenConstraints, allowed, longest=LONGEST, rules=(0, 0), length_penalty=0.0) -> None:
+    """A wide beam finds the best of all sentences of the language that are allowed."""
+    for b, hypotheses in enumerate(searched(toy, sentence, longest, rules, length_penalty)):
+        ranked = toy.ranked(b, longest, length_penalty)
+        expected = [(score, tokens) for score, tokens in ranked if allowed(tokens)][:10]
         assert expected
-        assert [h.tokens for h in hypotheses] == [tokens for _, tokens in expected]
-        assert [h.score for h in hypotheses] == pytest.approx([score for score, _ in expected], abs=1e-4)
+        require_found(hypotheses, expected)
+
+
+@combined(exponent=[0.0, 1.0], seed=range(2), phrases=PHRASES.values())
+def test_a_wide_beam_finds_the_best_of_all_sentences_that_hold_the_phrases(exponent, seed, phrases):
+    """Seven tokens, of which four are words: 1,365 hypotheses of at most five tokens."""
+    sentence = asked(phrases, spelling=SEPARATE)
+    require_best(make_toy(2, 7, seed), sentence, lambda tokens: holds(tokens, phrases, SEPARATE), 5, (0, 0), exponent)
 
 
 @pytest.mark.parametrize("avoid", [["a"], ["ab"], ["a b"], ["a b", "cc"], ["b a", "aab"], ["aa"]], ids=str)
-def test_avoided_phrases_stand_nowhere_in_any_tokens(make_toy, avoid):
+def test_avoided_phrases_stand_nowhere_in_any_tokens(avoid):
     """`ab` is ` a` with what goes on with it, in no vocabulary a token: all ways to write a phrase are avoided."""
-    toy = make_toy(2, 9, seed=1)
-    result = searched(toy, asked(avoid=avoid))
-    require_best(toy, result, lambda tokens: not ends_avoided(tokens, avoid))
+    require_best(make_toy(2, 9, seed=1), asked(avoid=avoid), lambda tokens: not ends_avoided(tokens, avoid))
 
 
 @pytest.mark.parametrize(
     ("tokens", "rest"), [((4, 5), ""), ((4,), " b"), ((), " aa"), ((5,), " "), ((), " aab"), ((5,), " bc")], ids=str
 )
-def test_a_prefix_is_forced_and_goes_on_also_inside_a_word(make_toy, tokens, rest):
-    toy = make_toy(2, 9, seed=2)
-    result = searched(toy, asked(prefix=(tokens, rest)))
+def test_a_prefix_is_forced_and_goes_on_also_inside_a_word(tokens, rest):
     beginning = "".join(SURFACES[token] for token in tokens) + rest
     count = len(tokens)
 
@@ -155,7 +140,7 @@ def test_a_prefix_is_forced_and_goes_on_also_inside_a_word(make_toy, tokens, res
         text = "".join(SURFACES[token] for token in hypothesis)
         return hypothesis[:count] == tokens and text.startswith(beginning)
 
-    require_best(toy, result, allowed)
+    require_best(make_toy(2, 9, seed=2), asked(prefix=(tokens, rest)), allowed)
 
 
 @pytest.mark.parametrize(
@@ -163,38 +148,32 @@ def test_a_prefix_is_forced_and_goes_on_also_inside_a_word(make_toy, tokens, res
     [asked(prefix=((), " ab")), asked(avoid=["a"], prefix=((), " a")), asked([[[5]]], ["b"])],
     ids=["no such prefix", "an avoided prefix", "an avoided phrase"],
 )
-def test_what_is_impossible_gives_no_hypothesis(make_toy, sentence):
-    toy = make_toy(2, 9, seed=2)
-    assert searched(toy, sentence) == [[], []]
+def test_what_is_impossible_gives_no_hypothesis(sentence):
+    assert searched(make_toy(2, 9, seed=2), sentence) == [[], []]
 
 
-def test_a_token_that_goes_on_with_the_word_takes_a_phrase_back(make_toy):
-    toy = make_toy(2, 9, seed=3)
+def test_a_token_that_goes_on_with_the_word_takes_a_phrase_back():
     phrases = [[[4]], [[5, 6]]]
-    result = searched(toy, asked(phrases))
-    require_best(toy, result, lambda tokens: holds(tokens, phrases, SPELLING))
+    require_best(make_toy(2, 9, seed=3), asked(phrases), lambda tokens: holds(tokens, phrases, SPELLING))
 
 
-def test_a_bare_form_stands_where_no_word_goes_on(make_toy):
+def test_a_bare_form_stands_where_no_word_goes_on():
     """`ab` (7) may be written after what is no letter; after ` a` it would go on with the word."""
     spelling = Spelling(["", " ⁇ ", "", "", " a", "-", "ab", " c"], {"a", "b", "c"})
-    toy = make_toy(2, 8, seed=0)
-    forms = [Form((6,), bare=True)]
-    result = searched(toy, TokenConstraints("text 1", spelling, Phrases([forms], spelling)))
+    asked_of = TokenConstraints("text 1", spelling, Phrases([[Form((6,), bare=True)]], spelling))
 
     def stands(tokens, i):
         begins = i == 0 or not spelling.inside[tokens[i - 1]]
         return tokens[i] == 6 and begins and (i + 1 == len(tokens) or not spelling.continues[tokens[i + 1]])
 
-    require_best(toy, result, lambda tokens: any(stands(tokens, i) for i in range(len(tokens))))
+    toy = make_toy(2, 8, seed=0)
+    require_best(toy, asked_of, lambda tokens: any(stands(tokens, i) for i in range(len(tokens))))
 
 
 @pytest.mark.parametrize("rules", [(3, 0), (0, 1), (2, 2)], ids=str)
-def test_everything_at_once(make_toy, rules):
+def test_everything_at_once(rules):
     min_length, n = rules
-    toy = make_toy(2, 9, seed=4)
     phrases = [[[4], [5, 6]]]
-    result = searched(toy, asked(phrases, ["cb", "a a"], ((), " b")), rules)
 
     def allowed(tokens):
         ngrams = [tokens[i : i + n] for i in range(len(tokens) - n + 1)] if n else []
@@ -206,28 +185,26 @@ def test_everything_at_once(make_toy, rules):
             and (tokens[-1] != EOS or len(tokens) > min_length)
         )
 
-    require_best(toy, result, allowed)
+    sentence = asked(phrases, ["cb", "a a"], ((), " b"))
+    require_best(make_toy(2, 9, seed=4), sentence, allowed, rules=rules)
 
 
-def test_costs_of_attention_rank_what_holds_the_phrases(make_toy):
+def test_costs_of_attention_rank_what_holds_the_phrases():
     toy = make_toy(2, 7, seed=5)
     phrases = [[[5]], [[6]]]
-    spelling = SEPARATE
     limits = [LONGEST] * 2
     coverage = Coverage.before(Penalties(0.2, 0.5), [3, 3])
-    options = {"beam_size": 1500, "n_best": 400, "coverage": coverage}
-    lengths = torch.tensor(limits)
-    free = beam(toy, toy.memory(), 2, max_lengths=lengths, **options)
-    processor = ConstraintProcessor([asked(phrases, spelling=spelling)] * 2, limits)
-    held = beam(toy, toy.memory(), 2, max_lengths=lengths, processors=[processor], **options)
+    options = {"max_lengths": limits, "beam_size": 1500, "n_best": 400, "coverage": coverage}
+    free = beam(toy, toy.memory(), 2, **options)
+    processor = ConstraintProcessor([asked(phrases, spelling=SEPARATE)] * 2, limits)
+    held = beam(toy, toy.memory(), 2, processors=[processor], **options)
     for every, some in zip(free, held, strict=True):
-        expected = [h for h in every if holds(h.tokens, phrases, spelling)]
-        assert [h.tokens for h in some[: len(expected)]] == [h.tokens for h in expected]
-        assert [h.score for h in some[: len(expected)]] == pytest.approx([h.score for h in expected], abs=1e-4)
+        expected = [(h.score, h.tokens) for h in every if holds(h.tokens, phrases, SEPARATE)]
+        require_found(some[: len(expected)], expected)
 
 
 @pytest.mark.parametrize("beam_size", [1, 2, 5])
-def test_a_thousand_random_phrases_are_met(make_toy, beam_size):
+def test_a_thousand_random_phrases_are_met(beam_size):
     """Phrases of one to three tokens, up to four a sentence, as tight as their tokens in a row allow."""
     draw = np.random.default_rng(beam_size)
     count = 200
@@ -240,31 +217,31 @@ def test_a_thousand_random_phrases_are_met(make_toy, beam_size):
     processor = ConstraintProcessor([asked(phrases, spelling=spelling) for phrases in wanted], limits)
     n_best = min(beam_size, 3)
     options = {"beam_size": beam_size, "length_penalty": 0.6, "n_best": n_best, "processors": [processor]}
-    result = beam(toy, toy.memory(), count, max_lengths=torch.tensor(limits), **options)
+    result = beam(toy, toy.memory(), count, max_lengths=limits, **options)
     for hypotheses, phrases in zip(result, wanted, strict=True):
         assert hypotheses
         assert all(holds(h.tokens, phrases, spelling) for h in hypotheses)
 
 
-def test_what_nothing_is_asked_of_stays_as_it_is(make_toy):
+def test_what_nothing_is_asked_of_stays_as_it_is():
     toy = make_toy(6, 9, seed=6)
-    lengths = torch.tensor([9, 1, 4, 9, 12, 7])
+    lengths = [9, 1, 4, 9, 12, 7]
     options = {"max_lengths": lengths, "beam_size": 3, "n_best": 2, "length_penalty": 0.6}
     free = beam(toy, toy.memory(), 6, **options)
     some = [None, None, asked([[[4]]], ["b"]), None, asked(prefix=((4,), " b")), None]
-    beside = beam(toy, toy.memory(), 6, processors=[ConstraintProcessor(some, lengths.tolist())], **options)
+    beside = beam(toy, toy.memory(), 6, processors=[ConstraintProcessor(some, lengths)], **options)
     for one, hypotheses, others in zip(some, free, beside, strict=True):
         assert (hypotheses == others) == (one is None)
 
 
-def test_more_than_the_limit_is_refused(make_toy):
+def test_more_than_the_limit_is_refused():
     with pytest.raises(UserError, match=r"^text 1 asks for 3 tokens or more, and at most 2 are written: ask for less"):
         ConstraintProcessor([asked([[[4, 5, 6]]])], [2])
     with pytest.raises(UserError, match=r"^text 1 asks for 2 tokens or more, and at most 1 are written"):
         ConstraintProcessor([asked(prefix=((4,), " b"))], [1])
 
 
-def test_recorded_steps_find_the_same(make_toy):
+def test_recorded_steps_find_the_same():
     toy = make_toy(1, 9, seed=7)
     sentence = asked([[[4, 5]], [[5, 6]]], ["a a"], ((), " b"))
     start = (toy.step, toy.memory(), toy.init_state(toy.memory()), 1, torch.device("cpu"))

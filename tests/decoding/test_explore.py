@@ -17,6 +17,7 @@ from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SampleConfi
 from tests.marks import combined
 from tests.refusals.sentences import require_refusal
 from tests.search.searches import beam, beam_levels
+from tests.search.toys import make_toy
 
 TEXT = "two big cats find birds"
 BEAM = BeamConfig(beam_size=4, n_best=3)
@@ -135,7 +136,7 @@ def paths_of(tree: SearchTree) -> dict[tuple[int, ...], int]:
 
 
 @combined(seed=range(6), width=[1, 2, 4], ending=[-1.0, 0.5])
-def test_a_tree_is_what_the_search_has_looked_at(make_toy, seed: int, width: int, ending: float):
+def test_a_tree_is_what_the_search_has_looked_at(seed: int, width: int, ending: float):
     """With as many hypotheses wanted as there are slots a search does not stop early: every state is known."""
     toy = make_toy(1, 6, seed, sharpness=1.5, ending=ending)
     tree = SearchTree(0.6)

@@ -14,15 +14,12 @@ from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.evaluation.likelihood import likelihoods
-from mt.models.attention import ATTENTIONS
-from mt.models.config import ModelConfig
-from mt.models.decoders import DECODERS
-from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig
 from mt.step import EOS
 from tests.components import shaken
 from tests.decoding.decoded import decode_ids
+from tests.models.small import small
 
 VOCABULARY = 50
 
@@ -31,13 +28,7 @@ VOCABULARY = 50
 @pytest.mark.parametrize("attention", ["general", "mocha"])
 def test_of_150_tokens_a_beam_s_score_is_the_forced_one(attention: str, copy: bool) -> None:
     """Summed in float32, it would be off by more than 1e-4."""
-    config = ModelConfig(
-        embedding=EmbeddingConfig(embedding_dim=8, dropout=0.0),
-        encoder={"name": "lstm", "hidden_size": 12},
-        decoder=DECODERS["luong"].Config(hidden_size=12, readout_size=8, copy=copy, dropout=0.0),
-        attention=ATTENTIONS[attention].Config(),
-    )
-    model = shaken(Seq2Seq(config, VOCABULARY, VOCABULARY), 1, 0.2)
+    model = shaken(small(VOCABULARY, VOCABULARY, attention={"name": attention}, decoder={"copy": copy}), 1, 0.2)
     model.decoder.output.bias.data[EOS] = -100.0
     sources = [np.arange(4, 4 + length) for length in (7, 20)]
     search = BeamConfig(beam_size=4, n_best=4, max_length=150, length_penalty=0.0, no_repeat_ngram_size=2)

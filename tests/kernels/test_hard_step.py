@@ -12,8 +12,8 @@ from mt.kernels import hard_step as kernel
 from mt.kernels.hard_step import PlainEnergy, hard_loops, hard_step, hard_steps
 from mt.models.attention.base import Attention
 from mt.models.attention.lookback import MILk, MILkConfig
-from mt.models.encoders import Encoded
 from mt.step import SELECTED_NONE
+from tests.models.small import encoded
 
 pytestmark = pytest.mark.skipif(hard_loops() is None, reason="numba cannot compile here")
 START = torch.zeros(1, dtype=torch.int64)
@@ -44,7 +44,7 @@ def test_a_window_may_be_wider_than_the_room_for_it() -> None:
     draw = torch.Generator().manual_seed(1)
     values = torch.randn(2, length, 5, generator=draw)
     queries = torch.randn(2, 3, 5, generator=draw)
-    memory = attention.init_memory(Encoded(values, torch.ones(2, length, dtype=torch.bool), values[:, 0]))
+    memory = attention.init_memory(encoded(values))
     compiled = Attention.forward(attention, queries, memory, hard=True)
     torch.testing.assert_close(compiled.weights, attention(queries, memory, hard=True).weights, atol=1e-6, rtol=1e-5)
     with torch.enable_grad():

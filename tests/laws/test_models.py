@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 import torch
@@ -12,29 +11,14 @@ from mt.data.batches import Batch
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.base import Attention
 from mt.models.attention.energy import ENERGIES, Energy
-from mt.models.attention.global_ import GeneralAttentionConfig
-from mt.models.attention.none import NoneConfig
-from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS, Decoder
-from mt.models.decoders.luong import LuongConfig
 from mt.models.encoders import ENCODERS, Encoder
-from mt.models.encoders.recurrent import BiLSTMConfig
 from mt.models.frontends import FRONTENDS
 from mt.models.frontends.base import Frontend
-from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.losses import Objective
-from mt.models.seq2seq import Seq2Seq
 from mt.step import BOS
 from tests.components import CASES, FIRST, Case, loss_beside
-
-BOTH_WAYS = BiLSTMConfig(hidden_size=6)
-FROM_ZEROS = LuongConfig(hidden_size=6, readout_size=5, init_hidden="zeros")
-FROM_FINAL_STATE = LuongConfig(hidden_size=6, readout_size=5, init_hidden="final_state")
-
-
-def small(attention: Any = GeneralAttentionConfig(), **parts) -> ModelConfig:  # noqa: B008 - frozen
-    usual = {"embedding": EmbeddingConfig(embedding_dim=5), "encoder": BOTH_WAYS, "decoder": FROM_FINAL_STATE}
-    return ModelConfig(**usual | {"attention": attention} | parts)
+from tests.models.small import small
 
 
 @pytest.fixture(
@@ -60,7 +44,7 @@ def pairs(batch, source) -> Batch:
 
 
 def test_the_loss_is_the_sum_over_real_tokens(case, pairs, shake):
-    model = shake(Seq2Seq(small(case.config), 20, 14), scale=0.5)
+    model = shake(small(attention=case.config), scale=0.5)
     loss = model(pairs, hard=case.hard)
     smoothed = model(pairs, hard=case.hard, objective=Objective(label_smoothing=0.1))
     assert loss.tokens == pairs.target_mask.sum()
@@ -77,8 +61,8 @@ def test_the_loss_is_the_sum_over_real_tokens(case, pairs, shake):
 
 
 def test_a_model_uses_its_source_unless_only_the_first_state_is_of_it():
-    assert not Seq2Seq(small(NoneConfig(context="zeros")), 20, 14).uses_source
-    assert Seq2Seq(small(NoneConfig(context="last"), decoder=FROM_ZEROS), 20, 14).uses_source
+    assert not small(attention={"name": "none", "context": "zeros"}).uses_source
+    assert small(attention={"name": "none", "context": "last"}, decoder={"init_hidden": "zeros"}).uses_source
 
 
 def concrete(kind: type) -> Iterator[type]:

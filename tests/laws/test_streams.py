@@ -14,7 +14,6 @@ from mt.decoding.modes import extends, reads_hard, require_extending
 from mt.decoding.streaming.stepper import StreamState, advance_streams
 from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
-from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
 from mt.models.seq2seq import Seq2Seq
@@ -22,9 +21,9 @@ from mt.search.config import OnlineConfig, SearchConfig, WaitKConfig
 from tests.components import shaken
 from tests.decoding.decoded import decode_ids
 from tests.marks import combined
+from tests.models.small import small
 
 VOCABULARY = 24
-SIZE = 6
 LIMITS = {"max_ratio": 1.0, "max_extra": 3, "min_length": 4}
 READERS: dict[str, list[dict[str, Any]]] = {
     "none": [{"context": "last"}],
@@ -55,14 +54,9 @@ WRITING = variants(DECODERS, FED)
 
 
 def build(attention, encoder, decoder, *, seed=5, **first) -> Seq2Seq:
-    config = ModelConfig(
-        embedding={"embedding_dim": SIZE, "tie_output": False},
-        encoder=ENCODERS[encoder["name"]].Config(hidden_size=SIZE, **{k: v for k, v in encoder.items() if k != "name"}),
-        decoder=decoder | {"hidden_size": SIZE, "readout_size": SIZE} | first,
-        attention=attention,
-    )
+    parts = {"embedding": {"tie_output": False}, "encoder": encoder, "decoder": decoder | first, "attention": attention}
     # Large enough that what is written differs from step to step, and with the source.
-    model = shaken(Seq2Seq(config, VOCABULARY, VOCABULARY), seed, 1.2)
+    model = shaken(small(VOCABULARY, VOCABULARY, **parts), seed, 1.2)
     if ATTENTIONS[attention["name"]].monotonic:
         model.decoder.attention.energy.gain.data.fill_(1.0)
         model.decoder.attention.energy.bias.data.fill_(0.0)

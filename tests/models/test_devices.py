@@ -36,7 +36,9 @@ every_pair = combined(
     attention=[{"name": name} | ({"context": "last"} if name == "none" else {}) for name in ATTENTIONS],
     decoder=[{"name": "luong", "input_feeding": True}, *({"name": name} for name in DECODERS)],
 )
-every_encoder = pytest.mark.parametrize("encoder", ENCODERS)
+every_encoder = pytest.mark.parametrize(
+    "encoder", [{"name": name, "hidden_size": 16} for name in ENCODERS], ids=ENCODERS
+)
 PENALTIES = {"doubly_stochastic_weight": 1.0, "coverage_weight": 1.0}
 
 
@@ -52,11 +54,6 @@ def build(encoder: dict[str, Any] = ENCODER, decoder: dict[str, Any] | None = No
     plain = {"embedding": {"embedding_dim": 16, "dropout": 0.1}, "encoder": encoder, "decoder": made}
     torch.manual_seed(3)
     return Seq2Seq(parse(plain | parts, ModelConfig), 20, 20)
-
-
-def sized(encoder: str) -> dict[str, Any]:
-    sizes = {"hidden_size": 16} if "hidden_size" in ENCODERS[encoder].Config.model_fields else {}
-    return {"name": encoder} | sizes
 
 
 def gradient(module: nn.Module) -> Tensor:
@@ -89,8 +86,8 @@ def test_attentions_and_decoders_in_float16(attention: dict, decoder: dict, batc
 
 
 @every_encoder
-def test_encoders_and_further_losses_in_float16(encoder: str, batch: Batch) -> None:
-    assert_near(batch, encoder=sized(encoder), ctc_weight=0.3, **PENALTIES)
+def test_encoders_and_further_losses_in_float16(encoder: dict, batch: Batch) -> None:
+    assert_near(batch, encoder=encoder, ctc_weight=0.3, **PENALTIES)
 
 
 FRONTENDS = {
@@ -154,6 +151,11 @@ def test_attentions_and_decoders_ask_nothing(attention: dict, decoder: dict, con
     learn(contentless, attention=attention, decoder=decoder)
 
 
-@pytest.mark.parametrize("encoder", ENCODERS)
-def test_encoders_and_losses_beside_the_first_ask_nothing(encoder: str, contentless: Batch) -> None:
-    learn(contentless, encoder=sized(encoder), attention={"name": "mocha", "latency_weight": 0.1}, **PENALTIES)
+@every_encoder
+def test_encoders_and_losses_beside_the_first_ask_nothing(encoder: dict, contentless: Batch) -> None:
+    learn(
+        contentless,
+        encoder=encoder,
+        attention={"name": "mocha", "latency_weight": 0.1},
+        **PENALTIES,
+    )

@@ -7,15 +7,11 @@ from torch import Tensor
 from mt.models.attention.lookback import MAtChAConfig, MILkConfig
 from mt.models.attention.mocha import MoChAConfig
 from mt.models.attention.monotonic import MonotonicConfig
-from mt.models.config import ModelConfig
-from mt.models.decoders.luong import LuongConfig
-from mt.models.encoders.recurrent import LSTMConfig
-from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
+from tests.models.small import small
 from tests.search.searches import greedy
 
 VOCABULARY = 12
-SIZES = {"hidden_size": 8, "readout_size": 8, "init_hidden": "zeros"}
 ATTENTIONS = [MonotonicConfig(), MoChAConfig(chunk_size=3), MAtChAConfig(), MILkConfig()]
 
 
@@ -27,8 +23,7 @@ def attention(request):
 @pytest.fixture
 def build(attention, shake):
     def built(ending: float = 0.0) -> Seq2Seq:
-        parts = {"embedding": EmbeddingConfig(embedding_dim=8), "encoder": LSTMConfig(hidden_size=8)}
-        model = shake(Seq2Seq(ModelConfig(decoder=LuongConfig(**SIZES), attention=attention, **parts), 20, VOCABULARY))
+        model = shake(small(20, VOCABULARY, attention=attention, decoder={"init_hidden": "zeros"}))
         with torch.no_grad():
             model.decoder.attention.energy.bias.fill_(-1.0)
             model.decoder.output.bias[3] += ending

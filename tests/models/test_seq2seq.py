@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 import torch
 
-from mt.common.options import parse
 from mt.data.batches import Batch
 from mt.models.attention import ATTENTIONS
-from mt.models.config import ModelConfig
 from mt.models.seq2seq import Seq2Seq
 from mt.ops.losses import coverage_loss, doubly_stochastic_loss
 from tests.marks import combined
+from tests.models.small import small_config
 
 SOURCES = (5, 4, 6)
 PENALTIES = {"doubly_stochastic_weight": doubly_stochastic_loss, "coverage_weight": coverage_loss}
@@ -23,10 +22,8 @@ TRAINED = [name for name, kind in ATTENTIONS.items() if kind.learns_weights]
 
 def model(transcripts: int | None = None, **options: Any) -> Seq2Seq:
     """Of 6 target words; transcripts: of so many words are what CTC is of."""
-    encoder = {"name": "bilstm", "hidden_size": 6, "dropout": 0.0}
-    plain = {"encoder": encoder, "decoder": {"name": "luong", "hidden_size": 6}, "attention": {"name": "general"}}
     torch.manual_seed(1)
-    return Seq2Seq(parse(plain | options, ModelConfig), 20, 6, transcripts).eval()
+    return Seq2Seq(small_config(encoder={"name": "bilstm"}, **options), 20, 6, transcripts).eval()
 
 
 def pairs(target_lengths: list[int]) -> Batch:

@@ -9,13 +9,11 @@ from mt.models.attention import ATTENTIONS
 from mt.models.attention.energy import ENERGIES
 from mt.models.attention.local import LocalMConfig
 from mt.models.attention.marginal import MarginalConfig
-from mt.models.config import ModelConfig
-from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS
-from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.seq2seq import Seq2Seq
 from mt.step import BOS
 from tests.components import together
+from tests.models.small import small
 
 SOFT = {name: kind.Config() for name, kind in ATTENTIONS.items() if kind.supports_wait_k}
 SOFT |= {f"local_m-{name}": LocalMConfig(window=2, energy=kind.Config()) for name, kind in ENERGIES.items()}
@@ -23,15 +21,6 @@ SOFT["marginal-1"] = MarginalConfig(order=1, monotonic=False, window=2)
 CAUSAL = [name for name, kind in ENCODERS.items() if kind.incremental]
 T = 9
 FED = [name for name, options in SOFT.items() if together(options.name, {"name": "bahdanau"})]
-
-
-def config(attention, encoder="lstm", decoder="luong", **options) -> ModelConfig:
-    return ModelConfig(
-        embedding=EmbeddingConfig(embedding_dim=5),
-        encoder=ENCODERS[encoder].Config(hidden_size=6),
-        decoder=DECODERS[decoder].Config(hidden_size=6, readout_size=5, init_hidden="zeros", **options),
-        attention=attention,
-    )
 
 
 @pytest.fixture
@@ -73,8 +62,9 @@ def prefixes(model: Seq2Seq, pairs: Batch, k: int) -> tuple[Tensor, list[Tensor]
     ],
 )
 def test_a_step_is_that_of_the_source_read_so_far(attention: str, encoder: str, decoder: str, k: int, pairs, shake):
-    options = {"input_feeding": True} if decoder == "luong-fed" else {}
-    model = shake(Seq2Seq(config(SOFT[attention], encoder, decoder.removesuffix("-fed"), **options), 20, 14), scale=0.5)
+    decoding = {"name": decoder.removesuffix("-fed"), "init_hidden": "zeros"}
+    decoding |= {"input_feeding": True} if decoder == "luong-fed" else {}
+    model = shake(small(attention=SOFT[attention], encoder={"name": encoder}, decoder=decoding), scale=0.5)
     assert model.supports_wait_k
     actual = model(pairs, wait_k=k)
     (losses, weights) = prefixes(model, pairs, k)

@@ -16,6 +16,7 @@ from mt.kernels.alignment import alignment_kernels
 from mt.kernels.triton_check import block_size
 from mt.ops.expected import expected_alignment, wavefront
 from tests.ops import oracle
+from tests.ops.arguments import assert_agree, probabilities
 
 KINDS = ("any", "zeros and ones", "extremes", "ones", "zeros", "sharp")
 
@@ -59,7 +60,7 @@ def starts(kind: str, batch: int, positions: int, seed: int) -> Tensor:
     seed=st.integers(0, 2**31),
 )
 @settings(max_examples=40, deadline=None)
-def test_equals_the_recurrence(probabilities, assert_agree, kind, start, batch, steps, positions, padded, seed):
+def test_equals_the_recurrence(kind, start, batch, steps, positions, padded, seed):
     p = pad(probabilities(kind, (batch, steps, positions), seed), (0, padded))
     first = pad(starts(start, batch, positions, seed), (0, padded))
     assert_agree(expected_alignment, oracle.expected_alignment, (p, first), seed)
@@ -69,7 +70,7 @@ def test_equals_the_recurrence(probabilities, assert_agree, kind, start, batch, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_equals_the_recurrence_on_a_long_source(probabilities, assert_agree, kind: str):
+def test_equals_the_recurrence_on_a_long_source(kind: str):
     arguments = probabilities(kind, (1, 4, 400), 3), starts("one-hot", 1, 400, 3)
     assert_agree(expected_alignment, oracle.expected_alignment, arguments)
 
@@ -83,7 +84,7 @@ def saturated() -> tuple[Tensor, Tensor]:
     return torch.full((1, 120, 20), 1 - 2**-24), start
 
 
-def test_rounding_does_not_accumulate_over_the_steps(assert_agree, saturated: tuple[Tensor, Tensor]):
+def test_rounding_does_not_accumulate_over_the_steps(saturated: tuple[Tensor, Tensor]):
     assert_agree(expected_alignment, oracle.expected_alignment, saturated, gradients_to=1e-6)
 
 

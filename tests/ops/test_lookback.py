@@ -16,6 +16,7 @@ from mt.ops.adaptive_chunkwise import adaptive_chunkwise_attention
 from mt.ops.chunkwise import chunkwise_attention
 from mt.ops.infinite_lookback import infinite_lookback_attention
 from tests.ops import oracle
+from tests.ops.arguments import assert_agree, energies, probabilities
 
 KINDS = ("any", "zeros and ones", "extremes", "ones", "zeros", "sharp", "distribution", "one position")
 
@@ -57,7 +58,7 @@ every_one = pytest.mark.parametrize("name", FUNCTIONS)
     seed=st.integers(0, 2**31),
 )
 @settings(max_examples=40, deadline=None)
-def test_equals_the_equation(probabilities, energies, assert_agree, name, kind, size, positions, padded, fill, seed):
+def test_equals_the_equation(name, kind, size, positions, padded, fill, seed):
     """Behind the source, too, where nothing stops."""
     shape = (2, 3, positions)
     parts = [pad(x, (0, padded)) for x in FUNCTIONS[name].arguments(probabilities, kind, shape, seed)]
@@ -69,13 +70,13 @@ def test_equals_the_equation(probabilities, energies, assert_agree, name, kind, 
 
 @pytest.mark.parametrize("kind", ["distribution", "one position", "sharp"])
 @pytest.mark.parametrize("name", ["MoChA, w = 1", "MoChA, w = 8", "MILk"])
-def test_equals_the_equation_on_a_long_source(probabilities, energies, assert_agree, name: str, kind: str):
+def test_equals_the_equation_on_a_long_source(name: str, kind: str):
     parts = FUNCTIONS[name].arguments(probabilities, kind, (1, 400), 4)
     assert_agree(FUNCTIONS[name].compute, FUNCTIONS[name].exact, (*parts, energies(50.0, (1, 400), 4)))
 
 
 @every_one
-def test_energies_of_minus_infinity_have_no_weight_and_no_gradient(probabilities, energies, assert_agree, name: str):
+def test_energies_of_minus_infinity_have_no_weight_and_no_gradient(name: str):
     energy = energies(3.0, (1, 9), 6)
     energy[0, 0:2] = energy[0, 4] = energy[0, 6:] = -math.inf
     parts = FUNCTIONS[name].arguments(probabilities, "any", (1, 9), 5)
@@ -102,7 +103,7 @@ def test_a_tiny_gradient_is_not_lost_in_rounding(name: str, gap: float):
     torch.testing.assert_close(energy.grad, torch.tensor([truth, -truth]), atol=0, rtol=1e-6)
 
 
-def test_blocks_of_rows_change_nothing(probabilities, energies, assert_agree, monkeypatch: pytest.MonkeyPatch):
+def test_blocks_of_rows_change_nothing(monkeypatch: pytest.MonkeyPatch):
     # A row has 210 chunks, of 3 numbers forward and 5 backward, of 8 bytes: 5 rows at a time and 3, of 24.
     monkeypatch.setitem(mt.ops.adaptive_chunkwise.BLOCK_BYTES, "cpu", 5 * 210 * 3 * 8)
     parts = FUNCTIONS["MAtChA"].arguments(probabilities, "any", (8, 3, 20), 1)

@@ -15,6 +15,7 @@ from mt.ops.losses import (
     quantity_loss,
 )
 from tests.ops import oracle
+from tests.ops.arguments import assert_agree
 
 # The coverage loss (See et al. 2017), against its equations in float64 loops.
 SOURCE = torch.arange(5) < torch.tensor([5, 2, 4])[:, None]
@@ -42,7 +43,7 @@ def equations(
     return torch.stack(rows)
 
 
-def test_it_is_the_equation(assert_agree):
+def test_it_is_the_equation():
     assert_agree(
         lambda given: coverage_loss(given, SOURCE, TARGET), lambda given: equations(given, SOURCE, TARGET), [weights()]
     )
@@ -57,7 +58,7 @@ def test_long_sums_are_exact():
     assert quantity_loss(given, mask).item() == pytest.approx(float(3000 * (1 - 100 * hundredth).abs()), rel=1e-3)
 
 
-def test_the_quantity_is_of_what_is_selected_beside_what_is_written(assert_agree):
+def test_the_quantity_is_of_what_is_selected_beside_what_is_written():
     def equation(alpha: torch.Tensor) -> torch.Tensor:
         real = zip(alpha, TARGET.sum(1).tolist(), strict=True)
         return torch.stack([(steps - of_row[:steps].sum()).abs() for of_row, steps in real])
@@ -78,7 +79,7 @@ def cross_entropy(given: torch.Tensor, linked: torch.Tensor) -> torch.Tensor:
     return torch.stack(rows)
 
 
-def test_it_is_the_cross_entropy_of_links(assert_agree):
+def test_it_is_the_cross_entropy_of_links():
     linked = torch.cat((LINKED, torch.zeros_like(LINKED), LINKED.roll(1, 1)))
     assert_agree(
         lambda given: guided_alignment_loss(given, linked), lambda given: cross_entropy(given, linked), [weights()]

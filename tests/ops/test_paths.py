@@ -19,6 +19,7 @@ from mt.ops.chunkwise import chunkwise_attention
 from mt.ops.expected import expected_alignment
 from mt.ops.infinite_lookback import infinite_lookback_attention
 from tests.ops import oracle
+from tests.ops.arguments import energies, probabilities
 
 Chunk = Callable[[int, int], range]
 
@@ -103,9 +104,7 @@ CHUNKS: dict[str, Callable[[int], Chunk]] = {
     chunk_size=st.integers(1, 5),
 )
 @settings(max_examples=50, deadline=None)
-def test_what_is_read_is_the_expectation_over_all_paths(
-    probabilities, energies, name, kind, size, steps, positions, seed, chunk_size
-):
+def test_what_is_read_is_the_expectation_over_all_paths(name, kind, size, steps, positions, seed, chunk_size):
     p = probabilities(kind, (1, steps, positions), seed)
     energy = energies(size, (1, steps, positions), seed)
     truth = expectation(p[0], energy[0], CHUNKS[name](chunk_size))

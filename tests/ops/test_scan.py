@@ -1,16 +1,16 @@
 """Against the loop in float64, and against a closed form where there is one.
 
-Every test runs twice: in chunks, and by the kernels of Triton, which run on a GPU where there is one, and else in
-Triton's interpreter, if Triton is installed.
 """
+
+from functools import partial
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from torch import Tensor
 
 from mt.ops.scan import linear_scan
 from tests.marks import combined
 from tests.ops import oracle
+from tests.ops.arguments import assert_agree, energies, probabilities
 
 KINDS = ("any", "extremes", "zeros and ones", "ones", "zeros", "sharp")
 
@@ -23,22 +23,16 @@ KINDS = ("any", "extremes", "zeros and ones", "ones", "zeros", "sharp")
     seed=st.integers(0, 2**31),
 )
 @settings(max_examples=40, deadline=None)
-def test_equals_the_recurrence(probabilities, energies, assert_agree, kind, reverse, steps, hidden, seed):
+def test_equals_the_recurrence(kind, reverse, steps, hidden, seed):
     decay = probabilities(kind, (2, steps, hidden), seed)
     inputs = energies(1.0, (2, steps, hidden), seed) * (1 - decay)
     start = energies(1.0, (2, hidden), seed + 1)
-
-    def ours(decay: Tensor, inputs: Tensor, start: Tensor) -> Tensor:
-        return linear_scan(decay, inputs, start, reverse=reverse)
-
-    def truth(decay: Tensor, inputs: Tensor, start: Tensor) -> Tensor:
-        return oracle.linear_scan(decay, inputs, start, reverse=reverse)
-
+    ours, truth = (partial(scan, reverse=reverse) for scan in (linear_scan, oracle.linear_scan))
     assert_agree(ours, truth, (decay, inputs, start), seed)
 
 
 @combined(kind=["near one", "ones", "any"], reverse=[False, True])
-def test_ten_thousand_steps_lose_nothing(probabilities, energies, kind: str, reverse: bool):
+def test_ten_thousand_steps_lose_nothing(kind: str, reverse: bool):
     shape = (1, 10_000, 3)
     decay = 1 - 1e-3 * probabilities("any", shape, 1) if kind == "near one" else probabilities(kind, shape, 1)
     inputs = energies(1.0, shape, 1)
@@ -48,7 +42,7 @@ def test_ten_thousand_steps_lose_nothing(probabilities, energies, kind: str, rev
 
 
 @pytest.mark.parametrize("shape", [(4, 1), (2, 3, 4, 5), (2, 4, 0)])
-def test_rows_of_any_number_of_dimensions(energies, assert_agree, shape: tuple[int, ...]):
+def test_rows_of_any_number_of_dimensions(shape: tuple[int, ...]):
     parts = [energies(1.0, size, 3) for size in (shape, shape, (*shape[:-2], shape[-1]))]
     if all(shape):
         assert_agree(linear_scan, oracle.linear_scan, parts)

@@ -1,8 +1,9 @@
 """Searches of a decoder in torch, as the tests ask for them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
+import pytest
 import torch
 
 from mt.search.beam import search
@@ -24,13 +25,13 @@ def stepper(decoder: Decoder, memory: Any, sentences: int) -> TorchStepper:
 
 
 def beam(
-    decoder: Decoder, memory: Any, sentences: int, *, max_lengths: torch.Tensor, **options: Any
+    decoder: Decoder, memory: Any, sentences: int, *, max_lengths: Iterable[int], **options: Any
 ) -> list[list[Hypothesis]]:
-    return search(stepper(decoder, memory, sentences), max_lengths.tolist(), **options)
+    return search(stepper(decoder, memory, sentences), [*map(int, max_lengths)], **options)
 
 
 def greedy(
-    decoder: Decoder, memory: Any, sentences: int, *, max_lengths: torch.Tensor, processors: Sequence[Processor] = ()
+    decoder: Decoder, memory: Any, sentences: int, *, max_lengths: Iterable[int], processors: Sequence[Processor] = ()
 ) -> list[Hypothesis]:
     result = beam(decoder, memory, sentences, max_lengths=max_lengths, processors=processors)
     return [best for (best,) in result]
@@ -81,3 +82,9 @@ def literal_beam(
 ) -> list[tuple[float, Tokens]]:
     """The hypotheses of `beam_levels` that have ended, best first."""
     return sorted((end for level in beam_levels(toy, width, longest, score) for end in level.ended), reverse=True)
+
+
+def require_found(hypotheses: Sequence[Hypothesis], expected: Sequence[tuple[float, Tokens]]) -> None:
+    """What a search found has these tokens and scores, in this order."""
+    assert [h.tokens for h in hypotheses] == [tokens for _, tokens in expected]
+    assert [h.score for h in hypotheses] == pytest.approx([score for score, _ in expected], abs=1e-4)

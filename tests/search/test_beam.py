@@ -5,29 +5,26 @@ import torch
 
 from mt.search.hypothesis import penalty
 from tests.marks import combined
-from tests.search.searches import beam, literal_beam
+from tests.search.searches import beam, literal_beam, require_found
+from tests.search.toys import Markov, make_toy
 
-LONGEST = torch.tensor([9, 1, 4, 9, 12, 2, 7, 15])
+LONGEST = [9, 1, 4, 9, 12, 2, 7, 15]
 
 
 @combined(seed=range(4), exponent=[0.0, 0.6, 1.0, 3.0])
-def test_a_wide_beam_is_exhaustive_search(make_toy, exponent, seed):
+def test_a_wide_beam_is_exhaustive_search(exponent, seed):
     """Five tokens, of which two are words: 31 sentences of at most 4 tokens, all of them enumerated."""
     toy = make_toy(5, 5, seed)
     longest = [4, 2, 1, 3, 4]
     assert len(toy.sentences(4)) == 31
-    actual = beam(
-        toy, toy.memory(), 5, beam_size=31, max_lengths=torch.tensor(longest), length_penalty=exponent, n_best=31
-    )
+    actual = beam(toy, toy.memory(), 5, beam_size=31, max_lengths=longest, length_penalty=exponent, n_best=31)
     for b, hypotheses in enumerate(actual):
-        expected = toy.ranked(b, longest[b], exponent)
-        assert [h.tokens for h in hypotheses] == [tokens for _, tokens in expected]
-        assert [h.score for h in hypotheses] == pytest.approx([score for score, _ in expected], abs=1e-4)
+        require_found(hypotheses, toy.ranked(b, longest[b], exponent))
         assert sum(math.exp(h.log_prob) for h in hypotheses) <= 1 + 1e-5
 
 
 @combined(ending=[-1.0, 0.0, 1.5], exponent=[0.0, 0.6, 2.0], width=[1, 2, 3, 5])
-def test_equals_a_loop_over_single_sentences(make_toy, width, exponent, ending):
+def test_equals_a_loop_over_single_sentences(width, exponent, ending):
     """The loop runs to the maximum length: stopping early changes nothing, for any width, penalty and n."""
     toy = make_toy(8, 7, seed=width, sharpness=1.5, ending=ending)
     n_best = (width + 1) // 2
@@ -37,13 +34,11 @@ def test_equals_a_loop_over_single_sentences(make_toy, width, exponent, ending):
         def score(tokens, _):
             return toy.replay(b, tokens)[0] / penalty(len(tokens), exponent)  # noqa: B023
 
-        expected = literal_beam(toy, width, int(LONGEST[b]), score)[:n_best]
-        assert [h.tokens for h in hypotheses] == [tokens for _, tokens in expected]
-        assert [h.score for h in hypotheses] == pytest.approx([score for score, _ in expected], abs=1e-4)
+        require_found(hypotheses, literal_beam(toy, width, LONGEST[b], score)[:n_best])
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_each_hypothesis_keeps_its_own_alignment(make_toy, seed):
+def test_each_hypothesis_keeps_its_own_alignment(seed):
     toy = make_toy(8, 7, seed, sharpness=1.0)
     toy.stops = torch.arange(8 * 15).view(8, 15)
     result = beam(toy, toy.memory(), 8, beam_size=4, max_lengths=LONGEST, length_penalty=1.0, n_best=4)
@@ -60,26 +55,26 @@ def test_each_hypothesis_keeps_its_own_alignment(make_toy, seed):
     assert seen == 8 * 4
 
 
-def test_stops_as_soon_as_nothing_can_win(make_markov):
+def test_stops_as_soon_as_nothing_can_win():
     """EOS at once has 0.9; what follows the other tenth would have to score above log 0.9 = -0.105."""
     chain = {2: {3: 0.9, 4: 0.1}, 4: {4: 1.0}}
-    toy = make_markov(chain)
-    beam(toy, (), 1, beam_size=2, max_lengths=torch.tensor([50]))
+    toy = Markov(chain)
+    beam(toy, (), 1, beam_size=2, max_lengths=[50])
     assert toy.steps == 1
     # With a penalty log 0.1 can still become -2.303 / (55/6)^a: above -0.105 for a = 2, not for a = 1.
-    toy = make_markov(chain)
-    ((best,),) = beam(toy, (), 1, beam_size=2, max_lengths=torch.tensor([50]), length_penalty=1.0)
+    toy = Markov(chain)
+    ((best,),) = beam(toy, (), 1, beam_size=2, max_lengths=[50], length_penalty=1.0)
     assert (toy.steps, best.tokens) == (1, (3,))
-    toy = make_markov(chain)
-    ((best,),) = beam(toy, (), 1, beam_size=2, max_lengths=torch.tensor([50]), length_penalty=2.0)
+    toy = Markov(chain)
+    ((best,),) = beam(toy, (), 1, beam_size=2, max_lengths=[50], length_penalty=2.0)
     assert (toy.steps, best.tokens) == (50, (4,) * 50)
     # And of two that are asked for, as soon as nothing can become the second: (5, 3) has 0.2, and (4, 5, 3) 0.27.
-    toy = make_markov({2: {3: 0.5, 4: 0.3, 5: 0.2}, 4: {3: 0.1, 5: 0.9}, 5: {3: 1.0}})
-    ((best, second),) = beam(toy, (), 1, beam_size=3, max_lengths=torch.tensor([9]), n_best=2)
+    toy = Markov({2: {3: 0.5, 4: 0.3, 5: 0.2}, 4: {3: 0.1, 5: 0.9}, 5: {3: 1.0}})
+    ((best, second),) = beam(toy, (), 1, beam_size=3, max_lengths=[9], n_best=2)
     assert (best.tokens, second.tokens) == ((3,), (4, 5, 3))
 
 
-def test_open_hypotheses_are_computed_and_memory_is_selected_again_only_when_they_change(make_toy):
+def test_open_hypotheses_are_computed_and_memory_is_selected_again_only_when_they_change():
     toy = make_toy(8, 7, seed=1)
     beam(toy, toy.memory(), 8, beam_size=3, max_lengths=LONGEST)
     first, *rows = [rows for rows, _ in toy.calls]
@@ -93,7 +88,7 @@ def test_open_hypotheses_are_computed_and_memory_is_selected_again_only_when_the
 
 
 @pytest.mark.parametrize("width", [1, 3])
-def test_hypotheses_hold_neither_gradients_nor_the_batch(make_toy, width):
+def test_hypotheses_hold_neither_gradients_nor_the_batch(width):
     toy = make_toy(8, 7, seed=1)
     toy.tables.requires_grad_()
     for hypotheses in beam(toy, toy.memory(), 8, beam_size=width, max_lengths=LONGEST):

@@ -10,11 +10,11 @@ from mt.search.coverage import Coverage, Penalties
 from mt.search.hypothesis import Hypothesis, penalty
 from mt.step import Attended
 from tests.refusals.sentences import require_refusal
-from tests.search.conftest import CHOICES, Toy
-from tests.search.searches import beam, literal_beam
+from tests.search.searches import beam, literal_beam, require_found
+from tests.search.toys import CHOICES, Toy, make_toy
 
 POSITIONS = [5, 2, 4, 1]
-LONGEST = torch.tensor([4, 3, 4, 2])
+LONGEST = [4, 3, 4, 2]
 PENALTIES = [Penalties(0.2, 0.0), Penalties(0.0, 1.5), Penalties(0.6, 0.4)]
 
 
@@ -64,13 +64,13 @@ class Attending(Toy):
 
 
 @pytest.fixture
-def toy(make_toy) -> Attending:
+def toy() -> Attending:
     return Attending(make_toy(4, 5, seed=3, ending=0.5).tables)
 
 
 def scores(toy: Attending, sentence: int, exponent: float, penalties: Penalties) -> list[tuple[float, tuple[int, ...]]]:
     """Of every sentence of the language, best first."""
-    longest = int(LONGEST[sentence])
+    longest = LONGEST[sentence]
     ranked = toy.ranked(sentence, longest, exponent)
     return sorted(((score - toy.cost(sentence, tokens, penalties), tokens) for score, tokens in ranked), reverse=True)
 
@@ -80,24 +80,19 @@ def searched(toy: Attending, width: int, exponent: float, penalties: Penalties, 
     return beam(toy, toy.memory(), 4, **sizes, coverage=Coverage.before(penalties, POSITIONS))
 
 
-def require_equal(actual: list[Hypothesis], expected: list[tuple[float, tuple[int, ...]]]) -> None:
-    assert [h.tokens for h in actual] == [tokens for _, tokens in expected]
-    assert [h.score for h in actual] == pytest.approx([score for score, _ in expected], abs=1e-4)
-
-
 @pytest.mark.parametrize("penalties", PENALTIES)
 @pytest.mark.parametrize(("exponent", "n_best"), [(0.0, 31), (0.6, 31), (0.6, 1)])
 def test_a_wide_beam_finds_the_best_of_all_sentences(toy: Attending, exponent, n_best, penalties: Penalties):
     """Where it reports one alone, it stops early, which changes nothing."""
     for b, result in enumerate(searched(toy, 31, exponent, penalties, n_best)):
-        require_equal(result, scores(toy, b, exponent, penalties)[:n_best])
+        require_found(result, scores(toy, b, exponent, penalties)[:n_best])
         for h in result:
             assert h.log_prob == pytest.approx(toy.replay(b, h.tokens)[0], abs=1e-4), "which is the model's own"
 
 
 @pytest.mark.parametrize("width", [2, 3, 4])
 @pytest.mark.parametrize("penalties", [Penalties(0.0, 5.0), Penalties(0.6, 0.4)])
-def test_a_narrow_beam_keeps_what_repeats_itself_least(make_toy, penalties: Penalties, width: int):
+def test_a_narrow_beam_keeps_what_repeats_itself_least(penalties: Penalties, width: int):
     toy = Attending(make_toy(4, 5, seed=7, ending=0.5).tables)  # whose probable words repeat their attention
     for b, result in enumerate(searched(toy, width, 0.6, penalties, (width + 1) // 2)):
 
@@ -106,14 +101,14 @@ def test_a_narrow_beam_keeps_what_repeats_itself_least(make_toy, penalties: Pena
             paid = penalties if ended else penalties._replace(coverage=0.0)
             return toy.replay(b, tokens)[0] / penalty(len(tokens), 0.6) - toy.cost(b, tokens, paid)  # noqa: B023
 
-        require_equal(result, literal_beam(toy, width, int(LONGEST[b]), score)[: (width + 1) // 2])
+        require_found(result, literal_beam(toy, width, LONGEST[b], score)[: (width + 1) // 2])
 
 
-def test_windows_of_hard_attention_are_counted_where_they_are(make_toy):
+def test_windows_of_hard_attention_are_counted_where_they_are():
     toy = Attending(make_toy(4, 5, seed=3, ending=0.5).tables, hard=True)
     penalties = Penalties(0.0, 0.9)
     for b, result in enumerate(searched(toy, 31, 0.6, penalties, 31)):
-        require_equal(result, scores(toy, b, 0.6, penalties))
+        require_found(result, scores(toy, b, 0.6, penalties))
 
 
 def test_a_window_at_the_end_keeps_its_weight_beside_a_wider_one():

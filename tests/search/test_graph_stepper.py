@@ -24,6 +24,7 @@ from mt.search.hypothesis import Hypothesis
 from mt.search.processor import Rules
 from mt.search.torch_stepper import TorchStepper
 from tests.marks import combined
+from tests.search.toys import make_toy
 
 CPU = torch.device("cpu")
 EVERY = [*(("luong", name) for name in ATTENTIONS), *((name, "general") for name in DECODERS)]
@@ -65,7 +66,7 @@ def require_equal(actual: list[list[Hypothesis]], expected: list[list[Hypothesis
 
 
 @combined(seed=range(3), width=[1, 2, 5, 40])
-def test_equal_to_steps_of_open_hypotheses(make_toy, width, seed, monkeypatch):
+def test_equal_to_steps_of_open_hypotheses(width, seed, monkeypatch):
     """In a language whose sentences end at very different steps; a batch that has shrunk is recorded anew."""
     monkeypatch.setattr(graph_stepper, "MANY", 2)
     toy = make_toy(8, 30, seed, ending=0.5)
@@ -79,7 +80,7 @@ def test_equal_to_steps_of_open_hypotheses(make_toy, width, seed, monkeypatch):
 
 
 @pytest.mark.parametrize("width", [1, 4])
-def test_constraints_and_penalties(make_toy: Any, width: int) -> None:
+def test_constraints_and_penalties(width: int) -> None:
     toy = make_toy(5, 6, 3)
     limits = [9, 2, 12, 7, 5]
     start = (toy.step, toy.memory(), toy.init_state(toy.memory()), 5, CPU)
@@ -90,7 +91,7 @@ def test_constraints_and_penalties(make_toy: Any, width: int) -> None:
     require_equal(*(search(each, limits, processors=[Rules(5, 4, 2)], **options) for each in steppers))
 
 
-def test_scores_that_are_not_finite(make_toy: Any) -> None:
+def test_scores_that_are_not_finite() -> None:
     toy = make_toy(3, 6, 1)
     toy.tables[1] = torch.nan
     start = (toy.step, toy.memory(), toy.init_state(toy.memory()), 3, CPU)

@@ -16,6 +16,7 @@ from mt.search.config import (
 )
 from mt.search.options import fit_length_limits
 from tests.search.searches import stepper
+from tests.search.toys import make_toy
 
 
 def allowed(sources: np.ndarray, targets: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -95,7 +96,7 @@ def test_a_search_without_limits_has_those_of_the_run() -> None:
 
 
 @pytest.mark.parametrize("config", [GreedyConfig, OnlineConfig, WaitKConfig, BeamConfig])
-def test_a_hypothesis_knows_that_its_limit_ended_it(make_toy, config) -> None:
+def test_a_hypothesis_knows_that_its_limit_ended_it(config) -> None:
     toy = make_toy(6, 7, seed=9)
     toy.stops = torch.zeros(6, 40, dtype=torch.int64)
     result = decode(config(max_length=4), stepper(toy, toy.memory(), 6), [3, 1, 2, 3, 3, 3])

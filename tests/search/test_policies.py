@@ -22,92 +22,51 @@ def draft(peaks: Sequence[int], width: int, tokens: Sequence[int] | None = None,
     return Draft([*range(10, 10 + len(peaks))] if tokens is None else tokens, weights, **options | changes)
 
 
-# Of AlignAtt (Papi et al. 2023, section 3) and of EDAtt (Papi et al. 2022, section 3).
+def until(weights: np.ndarray, owners: list[int], f: int, share: float | None, written: int) -> int:
+    """How many tokens come before the first new one that attends to the last f words. owners: the word of each
+    position."""
+    last = np.array(owners) > owners[-1] - f
+    for token in range(written, len(weights)):
+        row = weights[token]
+        if last[row.argmax()] if share is None else row[last].sum() / np.sqrt((row**2).sum()) >= share:
+            return token
+    return len(weights)
 
 
-@pytest.mark.parametrize(
-    ("peaks", "f", "written", "expected"),
-    [
-        ([0, 1, 2, 3], 0, 0, 4),
-        ([0, 1, 2, 3], 1, 0, 3),
-        ([0, 1, 2, 3], 2, 0, 2),
-        ([0, 1, 3, 1], 2, 0, 2),  # a token behind one that is held is held, too
-        ([0, 3, 1, 3], 1, 2, 3),  # what was written is not looked at
-        ([3, 3, 3, 3], 2, 3, 3),
-        ([0, 1, 2, 3], 9, 0, 0),
-    ],
-)
-def test_alignatt_stops_at_the_first_token_that_attends_to_the_last_words(peaks, f, written, expected) -> None:
-    assert AlignAttConfig(f=f, **FREE).writes(draft(peaks, 4, written=written)) == expected
-
-
-def test_alignatt_counts_words_and_not_their_pieces() -> None:
-    # Words of 2, 1 and 3 pieces, and an invisible one.
-    options: dict[str, Any] = {"words": [2, 0, 1, 3]}
-    given = draft([0, 1, 2, 3, 5], 6, **options)
-    for f, expected in enumerate([5, 3, 2, 0, 0]):
-        assert AlignAttConfig(f=f, **FREE).writes(given) == expected
-
-
-@pytest.mark.parametrize(
-    ("probabilities", "f", "written", "expected"),
-    [
-        ([0.9, 0.9, 0.9, 0.9], 2, 0, 3),
-        ([0.9, 0.9, 0.6, 0.9], 2, 0, 2),
-        ([0.6, 0.9, 0.9, 0.9], 2, 0, 2),  # all new tokens must be sure
-        ([0.6, 0.9, 0.9, 0.9], 2, 1, 3),
-        ([0.9, 0.9, 0.9, 0.9], 1, 0, 4),
-        ([0.9, 0.9, 0.9, 0.9], 0, 0, 4),
-        ([0.9, 0.9, 0.9, 0.9], 9, 0, 0),
-    ],
-)
-def test_alignatt_lets_tokens_that_are_sure_wait_for_one_word_less(probabilities, f, written, expected) -> None:
-    given = draft([0, 1, 2, 3], 4, written=written, log_probs=np.log(probabilities))
-    assert AlignAttConfig(f=f, sure=0.7, **FREE).writes(given) == expected
-
-
-def test_edatt_adds_up_what_the_last_words_have() -> None:
+def test_alignatt_and_edatt_hold_back_what_attends_to_the_last_words() -> None:
+    """Papi et al. 2023 and 2022, section 3, in a loop: of words of several pieces, and of invisible ones, which have
+    none. Tokens that are sure wait for one word less; what was written is not looked at."""
     draw = np.random.default_rng(0)
-    for _ in range(200):
-        weights = draw.dirichlet(np.ones(5) * 0.3, 6).astype(np.float32)
-        f, share, written = int(draw.integers(1, 4)), float(draw.uniform(0.1, 1.0)), int(draw.integers(0, 3))
-        given = draft([0] * 6, 5, written=written)._replace(weights=weights)
-        rows = weights / np.sqrt((weights**2).sum(1, keepdims=True))
-        count = written
-        while count < 6 and rows[count, 5 - f :].sum() < share:
-            count += 1
-        assert AlignAttConfig(f=f, share=share, **FREE).writes(given) == count
+    for number in range(800):
+        words = [int(draw.integers(1, 4)), *draw.integers(0, 4, draw.integers(0, 4)).tolist()]
+        owners = [word for word, count in enumerate(filter(None, words)) for _ in range(count)]
+        weights = draw.dirichlet(np.ones(len(owners)) * 0.3, 6).astype(np.float32)
+        probabilities = draw.uniform(0.4, 1, 6)
+        f, written = int(draw.integers(0, 6)), int(draw.integers(0, 4))
+        share = float(draw.uniform(0.1, 1.0)) if number % 2 else None
+        sure = 0.6 if number % 3 else None
+
+        unsure = next((token for token in range(written, 6) if probabilities[token] < (sure or 0)), 6)
+        one, less = (until(weights, owners, last, share, written) for last in (f, max(0, f - 1)))
+        expected = one if sure is None else max(one, min(unsure, less))
+        given = draft([0] * 6, len(owners), written=written, words=words, log_probs=np.log(probabilities))
+        assert AlignAttConfig(f=f, share=share, sure=sure, **FREE).writes(given._replace(weights=weights)) == expected
 
 
-# Of local agreement (Liu et al. 2020) and of hold-n (Polák et al. 2022).
-
-
-@pytest.mark.parametrize(
-    ("drafts", "n", "hold", "expected"),
-    [
-        ([[5, 6, 7], [5, 6, 8]], 2, 0, 2),
-        ([[5, 6], [5, 6, 7, 8]], 2, 0, 2),  # one begins the other: all of it is agreed on
-        ([[5, 6, EOS], [5, 6, 7, EOS]], 2, 0, 2),
-        ([[5, 6, EOS], [5, 6, EOS]], 2, 0, 2),  # the end is never written before the source ends
-        ([[9, 6, 7], [5, 6, 7], [5, 6, 8]], 2, 0, 2),
-        ([[9, 6, 7], [5, 6, 7], [5, 6, 8]], 3, 0, 0),
-        ([[5, 6, 7]], 2, 0, 0),
-        ([[], [5, 6]], 2, 0, 0),
-        ([[5, 6, 7, EOS]], 1, 0, 3),
-        ([[5, 6, 7, EOS]], 1, 2, 1),
-        ([[5, 6, 7, EOS]], 1, 9, 0),
-    ],
-)
-def test_what_drafts_in_a_row_have_in_common_is_agreed(drafts, n, hold, expected) -> None:
-    *earlier, last = drafts
-    given = draft([0] * len(last), 3, last, earlier=earlier)
-    assert AgreeConfig(n=n, hold=hold, **FREE).writes(given) == expected
-
-
-def test_a_full_stop_is_part_of_the_end_where_there_is_an_end() -> None:
-    everything = AgreeConfig(n=1, **FREE)
-    for tokens, expected in (([5, 9, EOS], 1), ([5, 9, 9, EOS], 1), ([9, EOS], 0), ([5, 9], 2), ([9, 5, EOS], 2)):
-        assert everything.writes(draft([0] * len(tokens), 3, tokens, closing={9})) == expected
+def test_what_drafts_in_a_row_begin_with_is_agreed() -> None:
+    """Local agreement (Liu et al. 2020) and hold-n (Polák et al. 2022), in a loop. The end, and a full stop (9) in
+    front of it, are never written before the source ends."""
+    draw = random.Random(0)
+    for _ in range(2000):
+        count, n, hold = draw.randint(1, 4), draw.randint(1, 3), draw.randint(0, 2)
+        drafts = [draw.choices([5, 5, 5, 9], k=draw.randint(0, 5)) + [EOS] * draw.randint(0, 1) for _ in range(count)]
+        last = drafts[-1]
+        end = last.index(EOS) if EOS in last else len(last)
+        while EOS in last and last[:end][-1:] == [9]:
+            end -= 1
+        alike = max(length for length in range(end + 1) if all(one[:length] == last[:length] for one in drafts[-n:]))
+        given = draft([0] * len(last), 3, last, earlier=drafts[:-1], closing={9})
+        assert AgreeConfig(n=n, hold=hold, **FREE).writes(given) == (max(0, alike - hold) if count >= n else 0)
 
 
 # Of searches that extend, where they draft.

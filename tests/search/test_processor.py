@@ -4,12 +4,12 @@ from functools import partial
 
 import numpy as np
 import pytest
-import torch
 
 from mt.search.processor import Candidates, Processor, Rules
 from mt.search.stepper import Scores
 from mt.step import EOS
-from tests.search.searches import beam, greedy
+from tests.search.searches import beam, greedy, require_found
+from tests.search.toys import make_toy
 
 RULES = [(2, 0), (0, 1), (0, 2), (0, 3), (3, 2)]
 """Minimum lengths and sizes of n-grams."""
@@ -25,15 +25,14 @@ def allowed(tokens: tuple[int, ...], min_length: int, size: int) -> bool:
 
 @pytest.mark.parametrize("rules", RULES, ids=str)
 @pytest.mark.parametrize("seed", range(3))
-def test_a_wide_beam_is_exhaustive_search_of_what_is_allowed(make_toy, rules: tuple[int, int], seed: int):
+def test_a_wide_beam_is_exhaustive_search_of_what_is_allowed(rules: tuple[int, int], seed: int):
     longest = 5
     toy = make_toy(3, 6, seed)
     options = {"beam_size": 400, "n_best": 20, "processors": [Rules(3, *rules)]}
-    result = beam(toy, toy.memory(), 3, max_lengths=torch.full((3,), longest), **options)
+    result = beam(toy, toy.memory(), 3, max_lengths=[longest] * 3, **options)
     for b, hypotheses in enumerate(result):
         everything = [(score, tokens) for score, tokens in toy.ranked(b, longest, 0.0) if allowed(tokens, *rules)]
-        assert [h.tokens for h in hypotheses] == [tokens for _, tokens in everything[:20]]
-        assert [h.score for h in hypotheses] == pytest.approx([score for score, _ in everything[:20]], abs=1e-4)
+        require_found(hypotheses, everything[:20])
 
 
 def forbidden(rules: tuple[int, int], vocabulary: int = 7) -> list[list[int]]:
@@ -58,10 +57,10 @@ def test_what_may_follow():
 
 @pytest.mark.parametrize("rules", [(8, 1), (30, 2)], ids=str)
 @pytest.mark.parametrize("search", [greedy, partial(beam, beam_size=4, n_best=4)], ids=["greedy", "beam"])
-def test_where_only_repetitions_are_left_a_hypothesis_ends(make_toy, search, rules: tuple[int, int]):
+def test_where_only_repetitions_are_left_a_hypothesis_ends(search, rules: tuple[int, int]):
     """Three words: `min_length` cannot be reached without a repetition, so that EOS follows when nothing else may."""
     toy = make_toy(4, 6, seed=3, ending=-20.0)
-    result = search(toy, toy.memory(), 4, max_lengths=torch.full((4,), 40), processors=[Rules(4, *rules)])
+    result = search(toy, toy.memory(), 4, max_lengths=[40] * 4, processors=[Rules(4, *rules)])
     for hypotheses in result:
         for hypothesis in hypotheses if isinstance(hypotheses, list) else [hypotheses]:
             *words, last = hypothesis.tokens
@@ -76,9 +75,9 @@ class Twice(Processor):
         return Candidates(*(np.repeat(part, 2, axis=1) for part in candidates[:2]))
 
 
-def test_a_candidate_that_is_proposed_twice_goes_on_as_two_equal_hypotheses(make_toy):
+def test_a_candidate_that_is_proposed_twice_goes_on_as_two_equal_hypotheses():
     toy = make_toy(4, 7, seed=5)
-    limits = torch.full((4,), 9)
+    limits = [9] * 4
     single = greedy(toy, toy.memory(), 4, max_lengths=limits)
     double = beam(toy, toy.memory(), 4, beam_size=2, n_best=2, max_lengths=limits, processors=[Twice()])
     assert [[h.tokens for h in hypotheses] for hypotheses in double] == [[h.tokens] * 2 for h in single]

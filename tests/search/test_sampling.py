@@ -12,6 +12,7 @@ from mt.search.sampling import drawn as drawn_tokens, generators, sample
 from mt.search.stepper import Scores
 from mt.step import BOS, EOS, PAD
 from tests.search.searches import stepper
+from tests.search.toys import make_toy
 
 SOURCES = [np.array(ids) for ids in ([5, 6, 3], [5, 3], [9, 4, 4, 3], [3])]
 LIMITS = [7, 4, 9, 5]
@@ -40,14 +41,14 @@ def literal(toy, row: int, number: int, temperature: float) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.4, 3.0])
-def test_samples_are_those_of_a_plain_loop(make_toy, temperature: float) -> None:
+def test_samples_are_those_of_a_plain_loop(temperature: float) -> None:
     toy = make_toy(4, 9, seed=3)
     actual = drawn(toy, [0, 1, 2, 3], 8, temperature=temperature)
     expected = [[literal(toy, row, number, temperature) for number in range(8)] for row in range(4)]
     assert actual == expected and len({tokens for of_row in actual for tokens in of_row}) > 15
 
 
-def test_company_order_and_number_change_nothing(make_toy) -> None:
+def test_company_order_and_number_change_nothing() -> None:
     toy = make_toy(4, 12, seed=5)
     together = drawn(toy, [0, 1, 2, 3], 6)
     assert [drawn(toy, [row], 6)[0] for row in range(4)] == together
@@ -58,7 +59,7 @@ def test_company_order_and_number_change_nothing(make_toy) -> None:
     assert narrow.random() == wide.random()
 
 
-def test_a_sample_says_how_probable_it_is_and_what_it_attended_to(make_toy) -> None:
+def test_a_sample_says_how_probable_it_is_and_what_it_attended_to() -> None:
     toy = make_toy(4, 9, seed=3)
     steps = stepper(toy, toy.memory(), 4)
     samples = sample(steps, LIMITS, [generators(1, source, 3) for source in SOURCES], temperature=2.0)
@@ -69,7 +70,7 @@ def test_a_sample_says_how_probable_it_is_and_what_it_attended_to(make_toy) -> N
             assert one.windows.dense().tolist() == weights
 
 
-def test_constraints_hold(make_toy) -> None:
+def test_constraints_hold() -> None:
     toy = make_toy(4, 6, seed=2, ending=2.0)
     for of_row in drawn(toy, [0, 2], 20, processors=[Rules(2, min_length=3, no_repeat_ngram_size=2)]):
         for tokens in of_row:
@@ -90,7 +91,7 @@ def test_numbers_at_the_ends_choose_tokens_that_may_follow() -> None:
     assert (drawn_tokens(scores, ends, 1.0)[0] == -np.inf).all()
 
 
-def test_without_a_utility_the_most_probable_samples_are_reported(make_toy) -> None:
+def test_without_a_utility_the_most_probable_samples_are_reported() -> None:
     toy = make_toy(4, 9, seed=3)
     config = SampleConfig(samples=8, n_best=3, max_length=6, seed=4)
     lengths = [len(source) for source in SOURCES]

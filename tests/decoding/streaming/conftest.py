@@ -129,15 +129,10 @@ class Wandering(Energy):
         return torch.randn(*queries.shape[:2], keys.shape[1], generator=self.generator)
 
 
-@pytest.fixture(scope="session")
-def wander() -> Callable[[Streaming], None]:
-    """wander(setting): lets the pointer of a model wander."""
-
-    def changed(setting: Streaming) -> None:
-        attention = setting.translator.model.decoder.attention
-        attention.energy = Wandering(attention.energy)
-
-    return changed
+def wander(setting: Streaming) -> None:
+    """Lets the pointer of a model wander."""
+    attention = setting.translator.model.decoder.attention
+    attention.energy = Wandering(attention.energy)
 
 
 @pytest.fixture
@@ -156,26 +151,17 @@ def decoded(setting: Streaming, rows: Any, search: SearchConfig | None = None, *
     return [hypotheses[0] for hypotheses in result]
 
 
-@pytest.fixture(scope="session")
-def offline() -> Callable[..., list[Hypothesis]]:
-    """offline(setting, sources, search): the hypotheses of whole sources."""
-
-    def of_words(setting: Streaming, sources: Sources, *search: Any, **options: Any) -> list[Hypothesis]:
-        rows = setting.tokenizers.source.encode([" ".join(source) for source in sources])
-        return decoded(setting, rows, *search, **options)
-
-    return of_words
+def offline(setting: Streaming, sources: Sources, *search: Any, **options: Any) -> list[Hypothesis]:
+    """The hypotheses of whole sources of words."""
+    return decoded(
+        setting, setting.tokenizers.source.encode([" ".join(source) for source in sources]), *search, **options
+    )
 
 
 def stream(setting: Streaming, pieces: Iterable[Any]) -> tuple[Session, list[list[str]]]:
     """The finished session, and what it wrote at each piece of the source and at the end."""
     session = ExtendedSession(setting)
     return session, [*[session.read(piece) for piece in pieces], session.finish()]
-
-
-@pytest.fixture(scope="session")
-def streamed() -> Callable[[Streaming, list[str]], tuple[Session, list[list[str]]]]:
-    return stream
 
 
 @pytest.fixture(scope="session")
@@ -200,17 +186,12 @@ def hearing(characters: Tokenizers) -> Callable[..., Streaming]:
     return made
 
 
-@pytest.fixture(scope="session")
-def noises() -> Callable[..., list[np.ndarray]]:
-    """noises(count, seconds=, seed=): sounds of about this length that come and go."""
-
-    def made(count: int, seconds: float = 1.2, seed: int = 0) -> list[np.ndarray]:
-        draw = np.random.default_rng(seed)
-        result = []
-        for _ in range(count):
-            length = int(seconds * RATE * draw.uniform(0.7, 1.3))
-            loud = np.repeat(10 ** draw.uniform(0, 4, -(-length // 400)), 400)[:length]
-            result.append((loud * draw.normal(0, 1, length)).clip(-32_000, 32_000).astype(np.int16))
-        return result
-
-    return made
+def noises(count: int, seconds: float = 1.2, seed: int = 0) -> list[np.ndarray]:
+    """Sounds of about this length that come and go."""
+    draw = np.random.default_rng(seed)
+    result = []
+    for _ in range(count):
+        length = int(seconds * RATE * draw.uniform(0.7, 1.3))
+        loud = np.repeat(10 ** draw.uniform(0, 4, -(-length // 400)), 400)[:length]
+        result.append((loud * draw.normal(0, 1, length)).clip(-32_000, 32_000).astype(np.int16))
+    return result

@@ -19,7 +19,7 @@ from mt.evaluation.score import simultaneous
 from mt.kernels import hard_step as kernel
 from mt.search.config import BeamConfig, SearchConfig, WaitKConfig
 from mt.search.policies import AgreeConfig, AlignAttConfig, RetranslateConfig
-from tests.decoding.streaming.conftest import MONOTONIC, SEARCH, Sources
+from tests.decoding.streaming.conftest import MONOTONIC, SEARCH, Sources, noises, offline
 
 LIMITS: dict[str, Any] = {"max_ratio": 1.5, "max_extra": 4}
 BEAM: dict[str, Any] = {"beam_size": 3, **LIMITS}
@@ -36,7 +36,19 @@ POLICIES: dict[str, SearchConfig] = {
     "retranslate": RetranslateConfig(mask_k=1, **BEAM),
     "beam": BeamConfig(**BEAM),
 }
-every_policy = pytest.mark.parametrize("policy", [*POLICIES])
+
+
+def policies(*names: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("search", [POLICIES[name] for name in names], ids=names)
+
+
+every_policy = policies(*POLICIES)
+
+
+@pytest.fixture
+def ours(setting) -> Streaming:
+    """A random model that has to hear all of a source before it writes, unless it drafts."""
+    return setting({"name": "general"}, "bilstm")
 
 
 def session_of(ours: Streaming, search: SearchConfig, **request: Any) -> RedraftedSession:
@@ -55,13 +67,12 @@ def read_by_words(session: Session, source: list[str]) -> Session:
 
 
 @every_policy
-def test_any_cutting_of_arrivals_gives_the_same_text_at_the_same_time(policy: str, setting, sentences) -> None:
+def test_any_cutting_of_arrivals_gives_the_same_text_at_the_same_time(search, ours, sentences) -> None:
     draw = random.Random(1)
-    ours = setting({"name": "general"}, "bilstm")
     for source in sentences(3, most=7):
-        whole = read_by_words(session_of(ours, POLICIES[policy]), source)
+        whole = read_by_words(session_of(ours, search), source)
         for _ in range(2):
-            session = session_of(ours, POLICIES[policy])
+            session = session_of(ours, search)
             rest = [*source]
             while rest:
                 count = draw.randint(1, 3)
@@ -73,8 +84,7 @@ def test_any_cutting_of_arrivals_gives_the_same_text_at_the_same_time(policy: st
     assert session.delays == whole.delays
 
 
-def test_a_tail_comes_with_the_last_of_several_words_and_is_gone_at_the_end(setting, sentences) -> None:
-    ours = setting({"name": "general"}, "bilstm")
+def test_a_tail_comes_with_the_last_of_several_words_and_is_gone_at_the_end(ours, sentences) -> None:
     for *source, tail in sentences(3, least=4, most=6):
         at_once, in_turn = (session_of(ours, POLICIES["agree-2"]) for _ in range(2))
         at_once.read(source, tail)
@@ -89,8 +99,7 @@ def test_a_tail_comes_with_the_last_of_several_words_and_is_gone_at_the_end(sett
 
 
 @every_policy
-def test_together_is_as_alone_and_as_a_simulation_of_whole_sources(policy: str, setting, sentences) -> None:
-    ours, search = setting({"name": "general"}, "bilstm"), POLICIES[policy]
+def test_together_is_as_alone_and_as_a_simulation_of_whole_sources(search, ours, sentences) -> None:
     sources: Sources = sentences(4, most=7)
     alone = [read_by_words(session_of(ours, search), source) for source in sources]
     together = [session_of(ours, search) for _ in sources]
@@ -123,8 +132,7 @@ def test_a_hard_attention_drafts_what_it_extends(attention: str, setting, senten
 @pytest.mark.parametrize(
     "search", [AlignAttConfig(f=99, **BEAM), AgreeConfig(n=99, **BEAM), RetranslateConfig(**BEAM), BeamConfig(**BEAM)]
 )
-def test_what_writes_nothing_before_the_end_is_offline_decoding(search, setting, sentences, offline) -> None:
-    ours = setting({"name": "general"}, "bilstm")
+def test_what_writes_nothing_before_the_end_is_offline_decoding(search, ours, sentences) -> None:
     sources = sentences(5, most=7)
     for source, hypothesis in zip(sources, offline(ours, sources, BeamConfig(**BEAM)), strict=True):
         session = read_by_words(session_of(ours, search), source)
@@ -132,10 +140,9 @@ def test_what_writes_nothing_before_the_end_is_offline_decoding(search, setting,
         assert set(session.delays) <= {len(source)}
 
 
-@pytest.mark.parametrize("policy", ["alignatt-0", "alignatt-1", "agree-2", "hold-2", "wait-2", "retranslate"])
-def test_a_tail_may_change_and_is_never_written_against(policy: str, setting, sentences) -> None:
+@policies("alignatt-0", "alignatt-1", "agree-2", "hold-2", "wait-2", "retranslate")
+def test_a_tail_may_change_and_is_never_written_against(search, ours, sentences) -> None:
     draw = random.Random(2)
-    ours, search = setting({"name": "general"}, "bilstm"), POLICIES[policy]
     for source in sentences(3, least=3, most=6):
         session = session_of(ours, search)
         for place, word in enumerate(source):
@@ -154,8 +161,7 @@ def test_a_tail_may_change_and_is_never_written_against(policy: str, setting, se
 
 
 @every_policy
-def test_an_update_without_news_changes_nothing_and_a_tail_can_go(policy: str, setting, sentences) -> None:
-    ours, search = setting({"name": "general"}, "bilstm"), POLICIES[policy]
+def test_an_update_without_news_changes_nothing_and_a_tail_can_go(search, ours, sentences) -> None:
     for source in sentences(3, least=4, most=6):
         session = session_of(ours, search)
         session.read(source[:2], tail=source[2])
@@ -168,18 +174,18 @@ def test_an_update_without_news_changes_nothing_and_a_tail_can_go(policy: str, s
 
 
 @every_policy
-def test_nothing_is_written_of_invisible_characters_alone(policy: str, setting) -> None:
-    session = session_of(setting({"name": "general"}, "bilstm"), POLICIES[policy])
+def test_nothing_is_written_of_invisible_characters_alone(search, ours) -> None:
+    session = session_of(ours, search)
     assert session.read("  ") == session.read("\u200b", tail="\u200b") == [] and session.tokens == ()
     assert session.read("tun das", tail="\u200b") == session.words and session.source_read == 3
-    begun = session_of(session.streaming, POLICIES[policy], lexical=LexicalConstraints(prefix="tun "))
+    begun = session_of(ours, search, lexical=LexicalConstraints(prefix="tun "))
     assert begun.read("\u200b", tail=" ") == begun.finish() == []
 
 
 @every_policy
 @pytest.mark.parametrize("gone", ["read", "finish"])
-def test_a_tail_that_goes_before_a_word_was_read_leaves_nothing(policy: str, gone: str, setting) -> None:
-    session = session_of(setting({"name": "general"}, "bilstm"), POLICIES[policy])
+def test_a_tail_that_goes_before_a_word_was_read_leaves_nothing(search, gone: str, setting) -> None:
+    session = session_of(ours, search)
     session.read("", tail="tun das")
     assert session.draft and not session.words
     shown = len(session.shown)
@@ -187,22 +193,20 @@ def test_a_tail_that_goes_before_a_word_was_read_leaves_nothing(policy: str, gon
     assert (session.draft, session.shown, session.erased) == ([], [], shown)
 
 
-@pytest.mark.parametrize("policy", ["alignatt-1", "agree-2", "wait-2", "retranslate", "beam"])
-def test_a_translation_begins_as_asked(policy: str, setting, sentences) -> None:
-    ours = setting({"name": "general"}, "bilstm")
+@policies("alignatt-1", "agree-2", "wait-2", "retranslate", "beam")
+def test_a_translation_begins_as_asked(search, ours, sentences) -> None:
     for source in sentences(3, least=4, most=6):
-        free = read_by_words(session_of(ours, POLICIES[policy]), source)
+        free = read_by_words(session_of(ours, search), source)
         for prefix in ("tun dies ", "tun die"):
-            session = open_session(ours.translator, POLICIES[policy], "word", asked(ours, prefix))
+            session = open_session(ours.translator, search, "word", asked(ours, prefix))
             if isinstance(session, ExtendedSession):
-                session = session_of(ours, POLICIES[policy], lexical=asked(ours, prefix).lexical)
+                session = session_of(ours, search, lexical=asked(ours, prefix).lexical)
             read_by_words(session, source)
             assert session.text.startswith(prefix.rstrip()) and session.text != free.text
 
 
-@pytest.mark.parametrize("policy", ["alignatt-1", "agree-2", "wait-2", "retranslate"])
-def test_what_has_no_room_yet_waits_and_leaves_other_sessions_alone(policy: str, setting, sentences) -> None:
-    ours, search = setting({"name": "general"}, "bilstm"), POLICIES[policy]
+@policies("alignatt-1", "agree-2", "wait-2", "retranslate")
+def test_what_has_no_room_yet_waits_and_leaves_other_sessions_alone(search, ours, sentences) -> None:
     source = sentences(1, least=6, most=7)[0]
     (plain, other), prefix = (session_of(ours, search) for _ in range(2)), "tun das rein der die nie"
     long = glossaries_of({source[0]: prefix}, 1)[0]
@@ -220,10 +224,9 @@ def test_what_has_no_room_yet_waits_and_leaves_other_sessions_alone(policy: str,
     assert session.cut and prefix.startswith(session.text[:4])
 
 
-@pytest.mark.parametrize("policy", ["alignatt-1", "agree-2", "retranslate", "beam"])
-def test_a_session_that_asks_for_the_impossible_fails_alone(policy: str, setting, sentences) -> None:
+@policies("alignatt-1", "agree-2", "retranslate", "beam")
+def test_a_session_that_asks_for_the_impossible_fails_alone(search, ours, sentences) -> None:
     """A term of the source is to be avoided: nobody knows before it comes."""
-    ours, search = setting({"name": "general"}, "bilstm"), POLICIES[policy]
     source = sentences(1, least=5, most=6)[0]
     alone = read_by_words(session_of(ours, search), source)
     term = {"glossary": glossaries_of({source[1]: "tun"}, 1)[0]}
@@ -247,9 +250,9 @@ def test_a_session_that_asks_for_the_impossible_fails_alone(policy: str, setting
         assert session.delays == alone.delays
 
 
-@pytest.mark.parametrize("policy", ["alignatt-1", "agree-2", "wait-2", "retranslate"])
-def test_phrases_are_refused_where_a_whole_source_is_read_as_if_it_arrived(policy: str, setting, monkeypatch) -> None:
-    translator, search = setting({"name": "general"}, "bilstm").translator, POLICIES[policy]
+@policies("alignatt-1", "agree-2", "wait-2", "retranslate")
+def test_phrases_are_refused_where_a_whole_source_is_read_as_if_it_arrived(search, ours, monkeypatch) -> None:
+    translator = ours.translator
     # Before any source is drafted, however many come at once.
     monkeypatch.setattr("mt.decoding.streaming.redraft.TOGETHER", 1)
     monkeypatch.setattr(type(translator), "decode", lambda *_, **__: pytest.fail("a source is drafted"))
@@ -263,13 +266,13 @@ def asked(ours: Streaming, prefix: str) -> Request:
     return Request("a source", LexicalConstraints(prefix=prefix))
 
 
-@pytest.mark.parametrize("policy", ["alignatt-1", "agree-2", "wait-2", "retranslate"])
-def test_characters(policy: str, setting, characters, offline) -> None:
+@policies("alignatt-1", "agree-2", "wait-2", "retranslate")
+def test_characters(search, setting, characters) -> None:
     """Of sources without blanks, too."""
     ours = setting({"name": "general"}, "bilstm", unit="char", tokenizers=characters)
     for text in ("dasnein", "tun das", "tu\u0308n de\u0301s"):
-        session = session_of(ours, POLICIES[policy])
-        whole = session_of(ours, POLICIES[policy])
+        session = session_of(ours, search)
+        whole = session_of(ours, search)
         for character in text:
             session.read(character)
         session.finish()
@@ -277,7 +280,7 @@ def test_characters(policy: str, setting, characters, offline) -> None:
         whole.finish()
         assert session.text == whole.text == "".join(session.words) and session.delays == whole.delays
         (hypothesis,) = offline(ours, [[text]], BeamConfig(**BEAM))
-        if policy == "retranslate" and text.isascii():  # marks are characters of their own
+        if search.name == "retranslate" and text.isascii():  # marks are characters of their own
             assert session.text == ours.tokenizers.target.decode(hypothesis.tokens)
 
 
@@ -329,8 +332,8 @@ def test_terms_are_chosen_by_a_model_with_the_same_stops(attention: str, setting
         assert ours.decode(rows, threshold, **asked)[0][0].ids == lowered.decode(rows, SEARCH, **asked)[0][0].ids
 
 
-def test_nothing_is_written_by_what_may_become_part_of_a_term(setting, sentences) -> None:
-    ours, search = setting({"name": "general"}, "bilstm"), POLICIES["alignatt-0"]
+def test_nothing_is_written_by_what_may_become_part_of_a_term(ours, sentences) -> None:
+    search = POLICIES["alignatt-0"]
     written = 0
     for source in sentences(4, least=3, most=5):
         glossary = glossaries_of({" ".join([*source, "more"]): "tun"}, 1)[0]
@@ -345,7 +348,7 @@ def test_nothing_is_written_by_what_may_become_part_of_a_term(setting, sentences
 @pytest.mark.parametrize(
     "search", [AlignAttConfig(f=2, step=3, **BEAM), AgreeConfig(step=4, **BEAM), WaitKConfig(k=3, **LIMITS)]
 )
-def test_a_sound_is_drafted_as_in_a_simulation(search, hearing, noises) -> None:
+def test_a_sound_is_drafted_as_in_a_simulation(search, hearing) -> None:
     """By a model that hears all of it first."""
     ours = hearing("wait-5", encoder="bilstm", causal=False, search=search)
     for sound in noises(2, seconds=0.6):

@@ -19,7 +19,7 @@ from mt.decoding.streaming import finish, finish_each, read, read_each
 from mt.decoding.streaming.extend import ExtendedSession
 from mt.errors import UserError
 from mt.search.config import GreedyConfig, OnlineConfig, WaitKConfig
-from tests.decoding.streaming.conftest import LETTERS
+from tests.decoding.streaming.conftest import LETTERS, offline, stream, wander
 from tests.marks import exhaustive
 from tests.refusals.sentences import require_refusal
 
@@ -44,11 +44,11 @@ parts = pytest.mark.parametrize(
 
 @every_policy
 @parts
-def test_a_stream_is_offline_decoding_token_for_token(policy, encoder, decoder, setting, sentences, offline, streamed):
+def test_a_stream_is_offline_decoding_token_for_token(policy, encoder, decoder, setting, sentences):
     attention, search = POLICIES[policy]
     ours, sources = setting(attention, encoder, decoder, search=search), sentences(5)
     hypotheses = offline(ours, sources)
-    sessions = [streamed(ours, source)[0] for source in sources]
+    sessions = [stream(ours, source)[0] for source in sources]
     assert [session.tokens for session in sessions] == [hypothesis.tokens for hypothesis in hypotheses]
     target, network = ours.tokenizers.target, ours.translator.network
     assert [session.text for session in sessions] == [target.decode(hypothesis.tokens) for hypothesis in hypotheses]
@@ -67,10 +67,10 @@ def test_a_stream_is_offline_decoding_token_for_token(policy, encoder, decoder, 
 
 @every_policy
 @pytest.mark.parametrize("encoder", ["lstm", *exhaustive("ssru")])
-def test_together_is_as_alone(policy, encoder, setting, sentences, streamed) -> None:
+def test_together_is_as_alone(policy, encoder, setting, sentences) -> None:
     attention, search = POLICIES[policy]
     ours, sources, draw = setting(attention, encoder, search=search), sentences(5), random.Random(1)
-    alone = [streamed(ours, source) for source in sources]
+    alone = [stream(ours, source) for source in sources]
     sessions, written = [ExtendedSession(ours) for _ in sources], [[] for _ in sources]
     waiting = [[*source, None] for source in sources]  # None: the end
     while open_ones := [i for i, words in enumerate(waiting) if words]:
@@ -87,7 +87,7 @@ def test_together_is_as_alone(policy, encoder, setting, sentences, streamed) -> 
         assert ours_._scored()[2] == pytest.approx(theirs._scored()[2], abs=1e-5)
 
 
-def test_characters(setting, characters, offline, streamed) -> None:
+def test_characters(setting, characters) -> None:
     ours = setting({"name": "mocha", "chunk_size": 2}, unit="char", tokenizers=characters)
     texts = ["  nd rest, \u9ce5\u9ce5x ", "a", "tree shade   and", "\u9ce5 \u9ce5", "dense"] + ["the dense thread"] * 3
     for text, hypothesis in zip(texts, offline(ours, [text.split() for text in texts]), strict=True):
@@ -102,7 +102,7 @@ def test_characters(setting, characters, offline, streamed) -> None:
 
 
 @every_policy
-def test_words_of_a_stream_have_the_confidences_of_offline_decoding(policy, setting, sentences, offline) -> None:
+def test_words_of_a_stream_have_the_confidences_of_offline_decoding(policy, setting, sentences) -> None:
     attention, search = POLICIES[policy]
     table = Calibration(judged="words", words=3, weights=(1, 0.5, 0), centres=(-9.0, 1.0), shares=(0.25, 0.75))
     ours = setting(attention, search=search)
@@ -126,7 +126,7 @@ def test_words_of_a_stream_have_the_confidences_of_offline_decoding(policy, sett
         assert ends[-1] == len(expected) and confidence.written(session) == pytest.approx(least, abs=1e-4)
 
 
-def test_placeholders_are_those_of_offline_decoding(setting, sentences, offline) -> None:
+def test_placeholders_are_those_of_offline_decoding(setting, sentences) -> None:
     """Each is a symbol of the vocabulary, and written as in the source."""
     config = TokenizerConfig(vocab_size=60, placeholders=3)
     both = train(config, [" ".join(source) for source in sentences(200)])
@@ -147,7 +147,7 @@ def test_placeholders_are_those_of_offline_decoding(setting, sentences, offline)
 
 
 @pytest.mark.parametrize("name", ["monotonic", *exhaustive("mocha", "matcha", "milk")])
-def test_memory_does_not_grow_where_nothing_must_be_kept(name, setting, sentences, wander) -> None:
+def test_memory_does_not_grow_where_nothing_must_be_kept(name, setting, sentences) -> None:
     ours = setting({"name": name}, search=OnlineConfig(max_ratio=100.0, min_length=1000), copy=True)
     wander(ours)
     sessions, kept = [ExtendedSession(ours) for _ in range(2)], []
@@ -160,7 +160,7 @@ def test_memory_does_not_grow_where_nothing_must_be_kept(name, setting, sentence
     assert name == "milk" or max(kept) < 1000
 
 
-def test_a_runaway_hypothesis_waits_for_the_source_and_ends_with_it(setting, sentences, streamed) -> None:
+def test_a_runaway_hypothesis_waits_for_the_source_and_ends_with_it(setting, sentences) -> None:
     endless = OnlineConfig(max_ratio=1.0, max_extra=2, min_length=100_000 - 1)
     ours = setting({"name": "monotonic"}, search=endless.model_copy(update={"min_length": 0}))
     with torch.no_grad():
@@ -189,14 +189,14 @@ def test_what_follows_the_end_of_the_translation_is_read_and_left(setting, sente
     assert session.source_read == len(source) and session.text == ""
 
 
-def test_blank_sources_and_several_words_at_once(setting, sentences, streamed) -> None:
+def test_blank_sources_and_several_words_at_once(setting, sentences) -> None:
     ours, (source,) = setting({"name": "mocha"}), sentences(1, least=6)
     session = ExtendedSession(ours)
     assert session.read("") == session.read(" \t") == session.finish() == []
     assert (session.text, session.source_read, session.delays) == ("", 0, [])
     session = ExtendedSession(ours)
     assert session.read("\u200b \u00ad") == session.read("\u2060") == session.finish() == []
-    expected, written = streamed(ours, source)
+    expected, written = stream(ours, source)
     session = ExtendedSession(ours)
     actual = session.read(" ".join(source[:4])) + session.read(f"  {source[4]}\n")
     assert actual == [word for words in written[:5] for word in words]
@@ -291,7 +291,7 @@ def test_a_session_that_comes_to_a_dead_end_fails_alone(setting, sentences) -> N
 
 
 @pytest.mark.parametrize("name", ["monotonic", "wait"])
-def test_prefixes_and_avoided_phrases_are_those_of_offline_decoding(name, setting, sentences, offline) -> None:
+def test_prefixes_and_avoided_phrases_are_those_of_offline_decoding(name, setting, sentences) -> None:
     """Of each source something else is asked, or nothing; avoided are the words that it would write. A prefix may
     repeat what else may not be repeated."""
     search = OnlineConfig(max_ratio=2.0, min_length=4, no_repeat_ngram_size=2, max_length=12)

@@ -14,7 +14,7 @@ from mt.decoding.streaming.extend import ExtendedSession
 from mt.decoding.streaming.session import Streaming
 from mt.search.config import OnlineConfig
 from mt.search.hypothesis import Hypothesis
-from tests.decoding.streaming.conftest import FIELD, SEARCH, decoded, stream
+from tests.decoding.streaming.conftest import FIELD, SEARCH, decoded, noises, stream, wander
 from tests.marks import exhaustive
 from tests.refusals.sentences import require_refusal
 
@@ -25,7 +25,6 @@ some_models = pytest.mark.parametrize(("policy", "changes"), [*PLAIN, CHANGES[1]
 every_model = pytest.mark.parametrize(("policy", "changes"), [*PLAIN, *CHANGES], ids=str)
 
 Hearing = Callable[..., Streaming]
-Noises = Callable[..., list[np.ndarray]]
 
 
 def cut(sound: np.ndarray, draw: random.Random) -> Iterator[np.ndarray]:
@@ -42,7 +41,7 @@ def offline(ours: Streaming, given: list[np.ndarray]) -> list[Hypothesis]:
 
 
 @every_model
-def test_a_stream_is_offline_decoding_and_so_are_its_delays(policy, changes, hearing: Hearing, noises: Noises) -> None:
+def test_a_stream_is_offline_decoding_and_so_are_its_delays(policy, changes, hearing: Hearing) -> None:
     """But for what is known with the last place, which may come up to 30 ms before the end."""
     ours = hearing(policy, **changes)
     given = noises(3)
@@ -66,7 +65,7 @@ def test_a_stream_is_offline_decoding_and_so_are_its_delays(policy, changes, hea
 
 
 @some_models
-def test_together_is_as_alone(policy, changes, hearing: Hearing, noises: Noises) -> None:
+def test_together_is_as_alone(policy, changes, hearing: Hearing) -> None:
     ours = hearing(policy, **changes)
     given = noises(4, seconds=0.6)
     draw = random.Random(1)
@@ -80,7 +79,7 @@ def test_together_is_as_alone(policy, changes, hearing: Hearing, noises: Noises)
         assert (session.words, session.delays) == (other.words, other.delays)
 
 
-def test_the_source_is_not_asked_for_what_has_not_come(hearing: Hearing, noises: Noises) -> None:
+def test_the_source_is_not_asked_for_what_has_not_come(hearing: Hearing) -> None:
     ours = hearing("mocha")
     (sound,) = noises(1, seconds=2.0)
     whole, _ = stream(ours, [sound])
@@ -102,7 +101,7 @@ def test_the_source_is_not_asked_for_what_has_not_come(hearing: Hearing, noises:
 
 
 @pytest.mark.parametrize("name", ["mocha", *exhaustive("monotonic", "milk")])
-def test_memory_does_not_grow_where_nothing_must_be_kept(name, hearing: Hearing, noises: Noises, wander) -> None:
+def test_memory_does_not_grow_where_nothing_must_be_kept(name, hearing: Hearing) -> None:
     ours = hearing(name, search=OnlineConfig(max_ratio=100.0, min_length=10_000))
     wander(ours)
     session = ExtendedSession(ours)
@@ -135,7 +134,7 @@ def test_little_or_nothing(hearing: Hearing) -> None:
         (np.array([0.0, np.nan]), r"^the sound has samples that are no finite numbers"),
     ],
 )
-def test_what_is_no_sound(given, sentence: str, hearing: Hearing, noises: Noises) -> None:
+def test_what_is_no_sound(given, sentence: str, hearing: Hearing) -> None:
     session = ExtendedSession(hearing("monotonic"))
     (sound,) = noises(1)
     require_refusal(lambda: session.read(given), sentence)

@@ -17,17 +17,12 @@ from mt.models.attention.energy import (
     Scaled,
     build_energy,
 )
-from mt.models.encoders import Encoded
+from tests.models.small import encoded
 from tests.refusals.sentences import require_refusal
 
 QUERIES = torch.randn(2, 3, 6, generator=torch.Generator().manual_seed(0))
 VALUES = torch.randn(2, 5, 6, generator=torch.Generator().manual_seed(1))
 CONFIGS = [DotConfig(), GeneralConfig(), ConcatConfig(attention_dim=9), LocationConfig(max_source_length=8)]
-
-
-def encoded(values: Tensor, mask: Tensor | None = None) -> Encoded:
-    mask = torch.ones(values.shape[:2], dtype=torch.bool) if mask is None else mask
-    return Encoded(values, mask, values[:, 0])
 
 
 def dot(a: Tensor, b: Tensor) -> float:

@@ -12,6 +12,7 @@ from mt.models.attention.base import Attention, Memory
 from mt.models.encoders import Encoded
 from mt.step import NEEDS_MORE_SOURCE, SELECTED_NONE
 from tests.marks import exhaustive
+from tests.models.small import encoded
 
 SIZE = 6
 STEPS = 7
@@ -36,7 +37,7 @@ def new_positions(batch, before: list[int], after: list[int]) -> Encoded:
     values = torch.full((len(counts), max(1, *counts), SIZE), 1e4)
     for row, (begin, end) in enumerate(zip(before, after, strict=True)):
         values[row, : end - begin] = batch.values[row, begin:end]
-    return Encoded(values, torch.arange(values.shape[1]) < torch.tensor(counts)[:, None], values[:, 0])
+    return encoded(values, torch.arange(values.shape[1]) < torch.tensor(counts)[:, None])
 
 
 class Reader:

@@ -14,8 +14,8 @@ from mt.models.attention.energy import DotConfig
 from mt.models.attention.lookback import MAtChAConfig, MILkConfig
 from mt.models.attention.mocha import MoChAConfig
 from mt.models.attention.monotonic import Monotonic, MonotonicConfig
-from mt.models.encoders import Encoded
 from mt.step import NEEDS_MORE_SOURCE, SELECTED_NONE
+from tests.models.small import encoded
 
 SIZE = 4
 
@@ -32,10 +32,6 @@ def build(request) -> Callable[..., Attention]:
         return attention.eval().requires_grad_(False)
 
     return built
-
-
-def encoded(values: Tensor) -> Encoded:
-    return Encoded(values, torch.ones(values.shape[:2], dtype=torch.bool), values[:, 0])
 
 
 def steps(attention: Attention, memory: Memory, queries: Tensor) -> Iterator[AttentionStep]:

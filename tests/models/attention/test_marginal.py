@@ -12,9 +12,7 @@ from torch import Tensor
 from mt.batch import Batch
 from mt.data.fields import TEXT
 from mt.decoding import torch_network
-from mt.models.config import ModelConfig
 from mt.models.decoders import mixture
-from mt.models.encoders import Encoded
 from mt.models.ensemble import Ensemble
 from mt.models.losses import Loss, Objective
 from mt.models.seq2seq import Seq2Seq
@@ -22,6 +20,7 @@ from mt.search.config import BeamConfig, SampleConfig
 from mt.step import BOS, EOS
 from tests.components import shaken
 from tests.decoding.decoded import decode_ids
+from tests.models.small import encoded, small
 
 _, MONO, NEAR, _ = MODELS = [
     {"order": order, "monotonic": monotonic, "window": 2} for order in (0, 1) for monotonic in (False, True)
@@ -32,13 +31,9 @@ every_model = pytest.mark.parametrize("options", MODELS, ids=str)
 
 def build(scale: float = 1.0, attention: str = "marginal", **options: Any) -> Seq2Seq:
     unscaled = {"scaled": False} if "scaled" not in options else {}
-    config = ModelConfig(
-        embedding={"embedding_dim": 5, "tie_output": False, "dropout": 0.0},
-        encoder={"name": "bilstm", "hidden_size": 6, "dropout": 0.0},
-        decoder={"name": "luong", "hidden_size": 6, "readout_size": 5, "dropout": 0.0},
-        attention={"name": attention, **options, **unscaled},
-    )
-    model = shaken(Seq2Seq(config, SOURCES, TARGETS).double(), 7)
+    parts = {"embedding": {"tie_output": False}, "encoder": {"name": "bilstm", "dropout": 0.0}}
+    model = small(SOURCES, TARGETS, attention={"name": attention, **options, **unscaled}, **parts)
+    model = shaken(model.double(), 7)
     for parameter in model.decoder.attention.parameters():
         parameter.data *= scale
     return model
@@ -179,7 +174,7 @@ def test_positions_that_have_come_since_were_no_alignment(options: dict[str, Any
     draw = partial(torch.randn, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     values, queries, log_likelihoods = draw(2, 5, 6), draw(2, 2, 6), draw(2, 2, 5)
     mask = torch.tensor([[True] * 5, [False] * 5])
-    whole, begun = (attention.init_memory(Encoded(values[:, :n], mask[:, :n], values[:, 0])) for n in (5, 3))
+    whole, begun = (attention.init_memory(encoded(values[:, :n], mask[:, :n])) for n in (5, 3))
     first = attention.step(queries[:, 0], begun, attention.init_state(begun))
     state = attention.observe(first.state, log_likelihoods[:, 0, :3])
     grown = attention.step(queries[:, 1], whole, state).attended.weights

@@ -13,9 +13,9 @@ from mt.models.attention.energy import ConcatConfig, DotConfig, EnergyConfig, Ge
 from mt.models.attention.lookback import MAtChA, MILk
 from mt.models.attention.mocha import MoChA
 from mt.models.attention.monotonic import Monotonic, MonotonicConfig
-from mt.models.encoders import Encoded
 from mt.step import SELECTED_NONE
 from tests.components import loss_beside
+from tests.models.small import encoded
 from tests.ops import oracle
 
 SIZE = 6
@@ -138,8 +138,7 @@ def test_noise_has_its_size_and_is_added_in_training_alone():
         config = MonotonicConfig(energy=DotConfig(), energy_bias=0.25, noise_std=noise, mass_preservation=False)
         attention = Monotonic(config, SIZE, SIZE).train(training)
         zeros = torch.zeros(20_000, 1, SIZE)
-        mask = torch.ones(20_000, 1, dtype=torch.bool)
-        memory = attention.init_memory(Encoded(zeros, mask, zeros[:, 0]))
+        memory = attention.init_memory(encoded(zeros))
         return torch.logit(attention(zeros, memory).weights.double()).flatten()
 
     torch.manual_seed(0)

@@ -10,18 +10,14 @@ from torch import Tensor
 from mt.models.attention.base import Attention, AttentionOutput, Memory
 from mt.models.attention.energy import DotConfig, GeneralConfig
 from mt.models.attention.stochastic import Stochastic, StochasticConfig
-from mt.models.encoders import Encoded
 from tests.components import loss_beside
+from tests.models.small import encoded
 
 SIZE = 6
 
 
 def build(shake, scale: float = 0.8, **options) -> Stochastic:
     return shake(Stochastic(StochasticConfig(energy=GeneralConfig(), **options), SIZE, SIZE), scale=scale)
-
-
-def encoded(values: Tensor) -> Encoded:
-    return Encoded(values, torch.ones(values.shape[:2], dtype=torch.bool), values[:, 0])
 
 
 def is_one_hot(weights: Tensor) -> Tensor:

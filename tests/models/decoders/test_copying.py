@@ -9,27 +9,20 @@ from torch import Tensor
 from mt.data.batches import Batch
 from mt.models.attention import ATTENTIONS
 from mt.models.attention.base import AttentionOutput, AttentionStep
-from mt.models.config import ModelConfig
 from mt.models.decoders import DECODERS
-from mt.models.frontends.embedding import EmbeddingConfig
 from mt.models.losses import Objective
 from mt.models.seq2seq import Seq2Seq
 from mt.step import Attended
 from tests.components import CASES
 from tests.marks import combined
+from tests.models.small import small
 
 VOCABULARY = 13
-SIZE = 6
 
 
 def built(attention, decoder: str = "luong", **options) -> Seq2Seq:
-    config = ModelConfig(
-        embedding=EmbeddingConfig(embedding_dim=4, dropout=0.0),
-        encoder={"name": "lstm", "hidden_size": SIZE},
-        decoder=DECODERS[decoder].Config(hidden_size=SIZE, readout_size=4, copy=True, dropout=0.0, **options),
-        attention=attention,
-    )
-    return Seq2Seq(config, VOCABULARY, VOCABULARY)
+    decoding = {"name": decoder, "copy": True, **options}
+    return small(VOCABULARY, VOCABULARY, attention=attention, decoder=decoding)
 
 
 @pytest.fixture
@@ -188,8 +181,8 @@ def test_where_weights_sum_to_more_than_1_by_rounding_the_generator_keeps_its_sh
         zeros = torch.zeros(200, copying.gate.in_features)
         memory = model.encode(pairs.source[:1], pairs.source_mask[:1])
         memory = memory._replace(keys=(pairs.source[:1, :7].expand(200, -1),))
-        step = AttentionStep(zeros[:, 4:], Attended(weights), ())
-        log_probs = copying.log_probs(torch.zeros(200, VOCABULARY), zeros[:, :4], step, memory)
-        output = AttentionOutput(zeros[:, None, 4:], weights[:, None])
-        share, other, *_ = copying.mixture(zeros[:, None, :4], output, memory, torch.full((200, 1), VOCABULARY - 1))
+        step = AttentionStep(zeros[:, 5:], Attended(weights), ())
+        log_probs = copying.log_probs(torch.zeros(200, VOCABULARY), zeros[:, :5], step, memory)
+        output = AttentionOutput(zeros[:, None, 5:], weights[:, None])
+        share, other, *_ = copying.mixture(zeros[:, None, :5], output, memory, torch.full((200, 1), VOCABULARY - 1))
     assert log_probs.isfinite().all() and (share >= torch.tensor(-25.0).sigmoid()).all() and not other.any()

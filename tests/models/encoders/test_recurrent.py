@@ -5,11 +5,11 @@ import torch
 from torch import Tensor
 
 from mt.data.batches import Batch
-from mt.models.config import ModelConfig
 from mt.models.encoders import ENCODERS
 from mt.models.encoders.none import NoEncoder, NoEncoderConfig
 from mt.models.encoders.recurrent import Recurrent
 from mt.models.seq2seq import Seq2Seq
+from tests.models.small import small
 
 RECURRENT = [name for name, kind in ENCODERS.items() if issubclass(kind, Recurrent)]
 
@@ -67,16 +67,14 @@ DROPPING = [
 
 @pytest.mark.parametrize(("group", "name"), DROPPING)
 def test_it_is_a_function_of_the_seed_in_training_alone(group: str, name: str) -> None:
-    sizes = {"hidden_size": 8, "dropout": 0.0}
-    parts = {"encoder": {"name": "gru"}, "decoder": {"name": "luong"}} | {group: {"name": name}}
     source = torch.randint(4, 11, (3, 9), generator=torch.Generator().manual_seed(4))
     ones = torch.ones(3, 9, dtype=torch.bool)
 
     def model(p: float) -> Seq2Seq:
-        options = {part: chosen | sizes for part, chosen in parts.items()}
-        options[group]["recurrent_dropout"] = p
+        parts = {"encoder": {"name": "gru"}, "decoder": {"name": "luong"}} | {group: {"name": name}}
+        parts[group] |= {"recurrent_dropout": p, "dropout": 0.0}
         torch.manual_seed(2)
-        return Seq2Seq(ModelConfig.model_validate({"embedding": {"dropout": 0.0}, **options}), 11, 11)
+        return small(11, 11, **parts)
 
     def loss(model: Seq2Seq, seed: int) -> Tensor:
         torch.manual_seed(seed)

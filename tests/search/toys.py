@@ -4,7 +4,6 @@ import itertools
 import math
 from typing import NamedTuple
 
-import pytest
 import torch
 
 from mt.step import EOS, Attended, Prediction
@@ -80,41 +79,29 @@ class Toy:
         return sorted(scored, reverse=True)
 
 
-@pytest.fixture
-def make_toy():
-    """make_toy(sentences, vocabulary, seed, sharpness=2.0, ending=0.0): `ending` is added to the logit of EOS."""
-
-    def make(sentences: int, vocabulary: int, seed: int, sharpness: float = 2.0, ending: float = 0.0) -> Toy:
-        generator = torch.Generator().manual_seed(seed)
-        tables = sharpness * torch.randn(sentences, CHOICES, vocabulary, generator=generator)
-        tables[..., EOS] += ending
-        return Toy(tables)
-
-    return make
+def make_toy(sentences: int, vocabulary: int, seed: int, sharpness: float = 2.0, ending: float = 0.0) -> Toy:
+    """ending: is added to the logit of EOS."""
+    generator = torch.Generator().manual_seed(seed)
+    tables = sharpness * torch.randn(sentences, CHOICES, vocabulary, generator=generator)
+    tables[..., EOS] += ending
+    return Toy(tables)
 
 
-@pytest.fixture
-def make_markov():
-    """make_markov({given: {next: probability}}): a decoder of one sentence whose next token depends on the last one."""
+class Markov:
+    """A decoder of one sentence whose next token depends on the last one: {given: {next: probability}}, else EOS."""
 
-    class Markov:
-        def __init__(self, chain: dict[int, dict[int, float]], vocabulary: int) -> None:
-            self.logits = torch.full((vocabulary, vocabulary), -torch.inf)
-            self.logits[:, EOS] = 0.0
-            for given, following in chain.items():
-                self.logits[given, EOS] = -torch.inf
-                for token, probability in following.items():
-                    self.logits[given, token] = math.log(probability)
-            self.steps = 0
+    def __init__(self, chain: dict[int, dict[int, float]], vocabulary: int = 6) -> None:
+        self.logits = torch.full((vocabulary, vocabulary), -torch.inf)
+        self.logits[:, EOS] = 0.0
+        for given, following in chain.items():
+            self.logits[given, EOS] = -torch.inf
+            for token, probability in following.items():
+                self.logits[given, token] = math.log(probability)
+        self.steps = 0
 
-        def init_state(self, memory: tuple) -> tuple:
-            return ()
+    def init_state(self, memory: tuple) -> tuple:
+        return ()
 
-        def step(self, tokens: torch.Tensor, memory: tuple, state: tuple) -> Prediction:
-            self.steps += 1
-            return Prediction(self.logits[tokens], Attended(torch.zeros(len(tokens), 1)), ())
-
-    def make(chain: dict[int, dict[int, float]], vocabulary: int = 6) -> Markov:
-        return Markov(chain, vocabulary)
-
-    return make
+    def step(self, tokens: torch.Tensor, memory: tuple, state: tuple) -> Prediction:
+        self.steps += 1
+        return Prediction(self.logits[tokens], Attended(torch.zeros(len(tokens), 1)), ())

@@ -1,19 +1,18 @@
-"""Shared by the tests of several functions: arguments that break naive formulas, the comparison with an oracle."""
+"""Arguments that break naive formulas, and the comparison of an operation with its oracle."""
 
 from collections.abc import Callable, Sequence
 
-import pytest
 import torch
 from torch import Tensor
 
 # Values that break closed forms: nothing, everything, almost nothing, almost everything.
 EXTREMES = torch.tensor([0.0, 1.0, 1e-30, 1e-8, 1 - 2**-24, 0.5])
 
-Draw = Callable[[str, tuple[int, ...], int], Tensor]
 Function = Callable[..., Tensor]
 
 
-def _probabilities(kind: str, shape: tuple[int, ...], seed: int) -> Tensor:
+def probabilities(kind: str, shape: tuple[int, ...], seed: int) -> Tensor:
+    """Values in [0, 1]. Those of the kinds `one position` and `distribution` sum to 1."""
     uniform = torch.rand(shape, generator=torch.Generator().manual_seed(seed))
     if kind == "extremes":
         return EXTREMES[(uniform * len(EXTREMES)).long()]
@@ -30,14 +29,16 @@ def _probabilities(kind: str, shape: tuple[int, ...], seed: int) -> Tensor:
     }[kind]
 
 
-def _energies(size: float, shape: tuple[int, ...], seed: int) -> Tensor:
+def energies(size: float, shape: tuple[int, ...], seed: int) -> Tensor:
+    """Energies within +-size."""
     return size * (2 * torch.rand(shape, generator=torch.Generator().manual_seed(seed + 1)) - 1)
 
 
-def _assert_agree(
+def assert_agree(
     ours: Function, oracle: Function, arguments: Sequence[Tensor], seed: int = 0, gradients_to: float = 1e-5
 ) -> None:
-    """Values to 1e-6, gradients to 1e-5 of their largest entry (1e-14 is the rounding of the truth itself)."""
+    """Compares an operation with its oracle: values to 1e-6, gradients to 1e-5 of their largest entry (1e-14 is the
+    rounding of the truth itself)."""
     fast = [x.clone().requires_grad_() for x in arguments]
     slow = [x.double().requires_grad_() for x in arguments]
     result = ours(*fast)
@@ -51,22 +52,3 @@ def _assert_agree(
     for gradient, true_gradient in zip(gradients, true_gradients, strict=True):
         scale = true_gradient.abs().max().item()
         torch.testing.assert_close(gradient.double(), true_gradient, atol=gradients_to * scale + 1e-14, rtol=0)
-
-
-@pytest.fixture(scope="session")
-def probabilities() -> Draw:
-    """Draws values in [0, 1]: (kind, shape, seed) -> float32. Kinds `one position`, `distribution` sum to 1."""
-    return _probabilities
-
-
-@pytest.fixture(scope="session")
-def energies() -> Callable[[float, tuple[int, ...], int], Tensor]:
-    """Draws energies within +-size: (size, shape, seed) -> float32."""
-    return _energies
-
-
-@pytest.fixture(scope="session")
-def assert_agree() -> Callable[..., None]:
-    """Compares values and gradients of an operation with its oracle's: (ours, oracle, arguments, seed=0,
-    gradients_to=1e-5)."""
-    return _assert_agree
