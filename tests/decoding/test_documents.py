@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import mt
 from mt import markup
 from mt.cli.decode import translate
 from mt.data.words import words
@@ -118,10 +117,9 @@ def test_what_is_asked_holds_for_the_text_without_tags(translator: Translator) -
     assert translator.translate("<br>", BeamConfig(), prefix="die", format="html").text == "<br>"
 
 
-def test_a_file_is_a_document_or_each_line_is(trained, tmp_path, capsys):
+def test_a_file_is_a_document_or_each_line_is(trained, translator, tmp_path, capsys):
     file = tmp_path / "text.html"
     file.write_text("<p>the cats\nsee <b>streets</b></p>\n\n<i>two</i> dogs\n")
-    translator = mt.load(trained)
     translate([str(trained), str(file), "--format", "html"])
     assert capsys.readouterr().out == translator.translate(file.read_text(), format="html").text
     translate([str(trained), str(file), "--format", "html", "--each-line"])
@@ -137,10 +135,9 @@ def test_attributes_are_translated_with_the_document(translator: Translator) -> 
     assert [one.text for one in translated.sentences] == [translator.translate("two dogs see").text, alt]
 
 
-def test_words_of_a_document_that_are_probably_wrong_are_marked_and_sentences_left_out(trained, tmp_path, capsys):
+def test_words_that_are_probably_wrong_are_marked_and_sentences_left_out(trained, translator, tmp_path, capsys):
     file = tmp_path / "page.html"
     file.write_text('<p title="the dogs">see <b>streets</b> &amp; cats</p>\n<p>two zzq <i>houses</i></p>\n')
-    translator = mt.load(trained)
     document = translator.translate(file.read_text(), format="html")
     command = [str(trained), str(file), "--format", "html", "--min-confidence"]
     least = sorted(sure for one in document.sentences for sure in Confidence.of(translator).words(one))[2]
@@ -160,13 +157,12 @@ def test_a_model_says_once_that_it_has_no_symbols_for_placeholders(trained, tmp_
         assert said.count("note: this model has no symbols for placeholders, such as {n}: ") == notes
 
 
-def test_a_document_says_how_its_placeholders_are_written(trained, tmp_path, capsys):
+def test_a_document_says_how_its_placeholders_are_written(trained, translator, tmp_path, capsys):
     file = tmp_path / "text"
     file.write_text("the cats see %L1 {n} zzq")
     translate([str(trained), str(file), "--format", "text", "--placeholders", "qt"])
     written = capsys.readouterr().out
     assert written.count("%L1") == 1
-    translator = mt.load(trained)
     assert translator.translate(file.read_text(), format="text", placeholders=["qt"]).text == written
     require_refusal(lambda: translator.translate("the cats", placeholders=["qt"]), "placeholders are about documents")
 

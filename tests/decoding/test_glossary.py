@@ -148,19 +148,6 @@ def test_a_stream_writes_terms_where_it_reads_them_and_as_the_simulation_does(ha
         assert session.text == expected.text and session.delays == [*expected.timing.word_delays]
 
 
-def test_the_beginning_of_a_term_holds_up_the_simulation_too(hard: Translator):
-    later = 0
-    for text in filter(None, TEXTS):
-        glossary = {f"{text.split()[1]} zebra": "Hunde"}
-        session = hard.stream(glossary=glossary)
-        session.read(text)
-        session.finish()
-        simulated = hard.translate(text, OnlineConfig(), glossary=glossary)
-        assert (session.text, session.delays) == (simulated.text, [*simulated.timing.word_delays])
-        later += session.delays != [*hard.translate(text, OnlineConfig()).timing.word_delays]
-    assert later
-
-
 def test_a_stream_without_terms_is_as_without_a_glossary(hard: Translator):
     texts = [text for text in TEXTS if text]
     plain = hard.stream(glossary={"zebra": "Hunde"})

@@ -15,11 +15,11 @@ import pytest
 import torch
 
 import mt
+from mt.config import Config
 from mt.data.tokenizer import TokenizerConfig, Tokenizers
 from mt.decoding.onnx import load_graphs, sha256
 from mt.decoding.torch_network import torch_translator
 from mt.errors import UserError
-from mt.export.folder import export
 from mt.export.graphs import quantize, require_exportable, write_graphs
 from mt.models.attention import ATTENTIONS
 from mt.models.seq2seq import Seq2Seq
@@ -133,6 +133,13 @@ def pieces(texts: Path) -> Tokenizers:
     return Tokenizers.train(TokenizerConfig(model_type="bpe", vocab_size=60), [*zip(*sides, strict=True)])
 
 
+def written(folder: Path, model: Seq2Seq, tokenizers: Tokenizers, config: Config, dtype: Any = "float32") -> Any:
+    tokenizers.save(folder)
+    write_json(folder / "config.json", config.model_dump(mode="json"))
+    write_graphs(folder, model, config, {"name": "best", "update": 1}, dtype)
+    return load_graphs([folder])
+
+
 @pytest.mark.parametrize("name", exhaustive(*MODELS))
 def test_attentions_and_decoders(name, configure, pieces, lines, tmp_path):
     encoder, decoder, attention = MODELS[name]
@@ -148,10 +155,7 @@ def test_attentions_and_decoders(name, configure, pieces, lines, tmp_path):
             parameter *= 3  # a model that has learnt nothing has next tokens of like probability
         if model.mixes_predictions:  # learnt energies differ by hundreds, so that all but one share underflows
             model.decoder.attention.energy.gain *= 300
-    pieces.save(tmp_path)
-    write_json(tmp_path / "config.json", config.model_dump(mode="json"))
-    write_graphs(tmp_path, model, config, {"name": "best", "update": 1}, "float32")
-    exported = load_graphs([tmp_path])
+    exported = written(tmp_path, model, pieces, config)
     require_same(torch_translator(model, pieces, config), exported, lines[-5:], SEARCHES[:3])
     # By which policy it streams, which depends on whether it attends.
     assert exported.streaming_search().name == ("agree" if name == "none" else "alignatt")
@@ -159,17 +163,27 @@ def test_attentions_and_decoders(name, configure, pieces, lines, tmp_path):
         require_refusal(lambda: exported.stream(AlignAttConfig()), "attention, and this model learns none")
 
 
+@pytest.mark.slow
+def test_int8_of_a_model_whose_first_state_is_the_same_for_all_sources(configure, corpus, tmp_path):
+    decoder = {"name": "ssru", "hidden_size": 16, "readout_size": 16, "init_hidden": "zeros"}
+    parts = {"encoder": {"name": "bissru", "hidden_size": 16}, "embedding": {"embedding_dim": 16}}
+    config = configure(parts | {"decoder": decoder})
+    exported = written(tmp_path, Seq2Seq(config, *corpus.tokenizers.sizes), corpus.tokenizers, config, "int8")
+    assert len(exported.translate(["two cats", "the green birds find streets"])) == 2
+
+
 @pytest.mark.parametrize(
-    ("changes", "sentence"),
+    ("attention", "dtype", "sentence"),
     [
-        ({"attention": {"name": "mocha"}}, "without a loop over positions, and attention=mocha has one: it exports"),
-        ({"attention": {"name": "location", "max_source_length": 6}}, "7 tokens or more, and this one's have at most"),
+        ({"name": "mocha"}, "float32", "without a loop over positions, and attention=mocha has one: it exports"),
+        ({"name": "location", "max_source_length": 6}, "float32", "7 tokens or more, and this one's have at most"),
+        ({"name": "general"}, "bfloat16", "has no bfloat16 on CPUs: export with --precision fp32 or int8$"),
     ],
 )
-def test_what_graphs_cannot_hold_is_refused(changes, sentence, configure, corpus):
-    config = configure(changes)
+def test_what_graphs_cannot_hold_is_refused(attention, dtype, sentence, configure, corpus):
+    config = configure({"attention": attention})
     model = Seq2Seq(config, *corpus.tokenizers.sizes)
-    require_refusal(lambda: require_exportable(model, config, "float32"), sentence)
+    require_refusal(lambda: require_exportable(model, config, dtype), sentence)
 
 
 def test_int8(graphs: Path, lines: list[str], tmp_path: Path) -> None:
@@ -183,12 +197,6 @@ def test_int8(graphs: Path, lines: list[str], tmp_path: Path) -> None:
     write_json(folder / "onnx.json", manifest)
     wanted, result = (mt.load(each, engine="onnx").translate(lines) for each in (graphs, folder))
     assert sum(one.ids == other.ids for one, other in zip(wanted, result, strict=True)) > len(lines) / 2
-
-
-def test_bfloat16_is_refused(trained: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"has no bfloat16 on CPUs: export with --precision fp32 or int8$"):
-        export(trained, tmp_path / "export", format="onnx", dtype="bfloat16")
-    assert not (tmp_path / "export").exists()
 
 
 def test_refusals(trained: Path, graphs: Path, tmp_path: Path) -> None:

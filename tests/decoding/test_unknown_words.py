@@ -25,6 +25,12 @@ def tokenizers(kind: str) -> Tokenizers:
     return Tokenizers.train(TokenizerConfig(model_type=kind, vocab_size=40), [(text, text) for text in TEXTS])
 
 
+@pytest.fixture
+def own(trained: Path) -> Translator:
+    """A run that a test may change."""
+    return mt.load(trained, device="cpu")
+
+
 @pytest.fixture(params=["trained", "trained_hard"])
 def often_unknown(request: pytest.FixtureRequest) -> Translator:
     """A run that writes unknown words often."""
@@ -73,18 +79,15 @@ def a_translation(translator: Translator, source: str, target: list[int], peaks:
     return Translation("", 0.0, ("",) * len(target), labels, Windows.whole(weights), ids=tuple(target))
 
 
-def test_the_marks_of_tokenizers_in_a_word_are_no_marks(trained: Path) -> None:
+def test_the_marks_of_tokenizers_in_a_word_are_no_marks(own: Translator) -> None:
     """It stands between blanks, but for punctuation; links, delays and text are of the same words."""
-    translator = mt.load(trained, device="cpu")
-    target = translator.tokenizers.target
+    target = own.tokenizers.target
     [cats] = [i for i in range(len(target)) if target.pieces([i]) == ["▁Katzen"]]
     source = "▁two ￭zzz▁ x"
     ids = [UNK, cats, UNK, UNK, 3]
-    peaks = [0, 0, source_words(translator.tokenizers.source, source).index("x"), -1, 0]
-    result = UnknownWords(translator, {"x": "große ￭ Stadt"}).replaced(
-        a_translation(translator, source, ids, peaks), source
-    )
-    assert result.text == f"{source_words(translator.tokenizers.source, source)[0]} Katzen große ￭ Stadt ⁇"
+    peaks = [0, 0, source_words(own.tokenizers.source, source).index("x"), -1, 0]
+    result = UnknownWords(own, {"x": "große ￭ Stadt"}).replaced(a_translation(own, source, ids, peaks), source)
+    assert result.text == f"{source_words(own.tokenizers.source, source)[0]} Katzen große ￭ Stadt ⁇"
     assert result.replaced_unknown == 2 and result.units.target[-1] is None
     replaced = {2: "große ￭ Stadt"}
     delays = word_delays(target, ids, np.array([1, 2, 3, 4, 5]), 9, replaced)
@@ -111,40 +114,37 @@ def test_words_of_pieces(kind: str, text: str, words: list[str | None] | None) -
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "char", "word"])
-def test_a_copy_of_the_source_is_spelt_as_the_source(kind: str, trained: Path) -> None:
+def test_a_copy_of_the_source_is_spelt_as_the_source(kind: str, own: Translator) -> None:
     """The unknown letters of a word that is copied piece by piece stand where they stood, and words keep their
     blanks; so do delays."""
-    translator = mt.load(trained, device="cpu")
-    translator.tokenizers = tokenizers(kind)
+    own.tokenizers = tokenizers(kind)
     for source in ["the toŋwer talks", "ŋtower, towerŋ ŋ", "ŋŋ the ŋaŋ", "two toŋ !", "ŋ"]:
-        ids = translator.tokenizers.target.encode([source])[0]
-        given = a_translation(translator, source, ids, [*range(len(ids))])
+        ids = own.tokenizers.target.encode([source])[0]
+        given = a_translation(own, source, ids, [*range(len(ids))])
         timing = Timing((), tuple(range(1, len(ids) + 1)), (), 9)
-        result = UnknownWords(translator).replaced(replace(given, timing=timing), source)
+        result = UnknownWords(own).replaced(replace(given, timing=timing), source)
         assert UNK in ids and result.text == source
         assert result.timing is not None and len(result.timing.word_delays) == len(source.split())
 
 
-def test_attention_beside_the_unknown_piece_of_a_word_means_that(trained: Path) -> None:
-    translator = mt.load(trained, device="cpu")
-    translator.tokenizers = tokenizers("bpe")
+def test_attention_beside_the_unknown_piece_of_a_word_means_that(own: Translator) -> None:
+    own.tokenizers = tokenizers("bpe")
     source = "the toŋwer talks"
-    ids = translator.tokenizers.target.encode([source])[0]
+    ids = own.tokenizers.target.encode([source])[0]
     peaks = [*range(len(ids))]
     peaks[ids.index(UNK)] += 1
-    assert UnknownWords(translator).replaced(a_translation(translator, source, ids, peaks), source).text == source
+    assert UnknownWords(own).replaced(a_translation(own, source, ids, peaks), source).text == source
 
 
 @pytest.mark.parametrize("kind", ["word", "bpe"])
-def test_each_word_of_an_entry_is_linked(kind: str, trained: Path) -> None:
-    translator = mt.load(trained, device="cpu")
-    translator.tokenizers = tokenizers(kind)
-    the = translator.tokenizers.target.encode(["the"])[0][:-1]
+def test_each_word_of_an_entry_is_linked(kind: str, own: Translator) -> None:
+    own.tokenizers = tokenizers(kind)
+    the = own.tokenizers.target.encode(["the"])[0][:-1]
     source = "the tower"
-    length = len(translator.tokenizers.source.encode([source])[0])
-    given = a_translation(translator, source, [*the, UNK, 3], [*range(len(the)), length - 2, length - 1])
-    units = translator.tokenizers.source.unit_ids(source)
-    result = UnknownWords(translator, {"tower": "hoher Turm"}).replaced(
+    length = len(own.tokenizers.source.encode([source])[0])
+    given = a_translation(own, source, [*the, UNK, 3], [*range(len(the)), length - 2, length - 1])
+    units = own.tokenizers.source.unit_ids(source)
+    result = UnknownWords(own, {"tower": "hoher Turm"}).replaced(
         replace(given, find_units=lambda: Units(tuple(units))), source
     )
     assert result.text == "the hoher Turm" and result.links == {(0, 0), (1, 1), (1, 2)}
@@ -173,8 +173,7 @@ def test_a_dictionary(tmp_path: Path) -> None:
     require_refusal(lambda: read_dictionary(file), f"{file} has no entry of a dictionary: write a source word, a tab")
 
 
-def test_what_attends_to_no_word_is_refused(trained: Path) -> None:
-    translator = mt.load(trained, device="cpu")
-    attention = translator.config.attention.model_copy(update={"name": "none"})
-    translator.config = translator.config.model_copy(update={"attention": attention})
-    require_refusal(lambda: UnknownWords(translator), "attention=none attends to none: leave --replace-unknown out")
+def test_what_attends_to_no_word_is_refused(own: Translator) -> None:
+    attention = own.config.attention.model_copy(update={"name": "none"})
+    own.config = own.config.model_copy(update={"attention": attention})
+    require_refusal(lambda: UnknownWords(own), "attention=none attends to none: leave --replace-unknown out")

@@ -26,11 +26,14 @@ def opened(tab: Any, tmp_path: Path) -> Callable[..., Any]:
 @pytest.fixture
 def serve(tab: Any) -> Callable[..., Any]:
     """Opens the live page, which asks a server of these runs."""
-    from tests.explorer.server import HOST, Server  # Not above: it takes records from here.
+    from tests.explorer.server import HOST, Server, shown  # Not above: it takes records from here.
 
-    def opened(*runs: dict[str, Any], address: str = "", key: str | None = None) -> Any:
+    def opened(*runs: dict[str, Any], address: str = "", key: str | None = None, drawn: bool = False) -> Any:
+        """drawn: waits until a translation is shown."""
         server = Server(tab, *runs, key=key)
         tab.goto(f"http://{HOST}/{address}")
+        if drawn:
+            shown(tab)
         return server
 
     return opened

@@ -42,8 +42,7 @@ def test_a_streamed_model_writes_word_by_word_and_takes_nothing_back(serve, tab)
 
 
 def test_an_alternative_is_taken_by_a_click_or_by_keys(serve, tab) -> None:
-    server = serve(OFFLINE, address="#text=the+old+house")
-    shown(tab)
+    server = serve(OFFLINE, address="#text=the+old+house", drawn=True)
     tab.get_by_role("button", name="alte").click()
     tab.get_by_role("button", name="neue").click()
     tab.get_by_text("word 2 begins with “neue”").wait_for()
@@ -62,8 +61,7 @@ def test_an_alternative_is_taken_by_a_click_or_by_keys(serve, tab) -> None:
 
 
 def test_a_source_word_is_dragged_onto_a_target_word(serve, tab) -> None:
-    server = serve(TEXT, address="#text=the+old+house")
-    shown(tab)
+    server = serve(TEXT, address="#text=the+old+house", drawn=True)
     source = tab.locator(".source .word").filter(has_text="house")
     source.drag_to(tab.locator(".target .word").filter(has_text="alte"))
     tab.get_by_text("word 2 looks at “house”").wait_for()
@@ -80,8 +78,7 @@ def test_a_source_word_is_dragged_onto_a_target_word(serve, tab) -> None:
 
 
 def test_the_beam_is_a_tree(serve, tab) -> None:
-    server = serve(OFFLINE, address="#text=the+old+house")
-    shown(tab)
+    server = serve(OFFLINE, address="#text=the+old+house", drawn=True)
     tab.get_by_label("beam").fill("4")
     tab.get_by_label("as a tree").check()
     tab.locator("svg.tree").wait_for()
@@ -99,8 +96,9 @@ def test_the_beam_is_a_tree(serve, tab) -> None:
 
 
 def test_terms_and_a_glossary_are_asked_for(serve, tab) -> None:
-    server = serve(OFFLINE, address="#text=the+old+house&must=Haus%0Aalt&avoid=Gebäude&glossary=house+%3D+Haus")
-    shown(tab)
+    server = serve(
+        OFFLINE, address="#text=the+old+house&must=Haus%0Aalt&avoid=Gebäude&glossary=house+%3D+Haus", drawn=True
+    )
     asked = server.asked[-1]
     assert asked["constraints"] == ["Haus", "alt"] and asked["avoid"] == ["Gebäude"]
     assert asked["glossary"] == [{"source": "house", "target": "Haus"}]
@@ -110,8 +108,7 @@ def test_terms_and_a_glossary_are_asked_for(serve, tab) -> None:
 
 
 def test_a_target_with_gold_links_is_aligned(serve, tab) -> None:
-    server = serve(OFFLINE, address="#text=the+old+house&target=das+alte+Haus&gold=0-0+1-2")
-    shown(tab)
+    server = serve(OFFLINE, address="#text=the+old+house&target=das+alte+Haus&gold=0-0+1-2", drawn=True)
     asked = server.asked[-1]
     assert (asked["path"], asked["target"], asked["gold"]) == ("/api/align", "das alte Haus", "0-0 1-2")
     assert "AER\n25" in tab.locator(".facts").inner_text()

@@ -17,8 +17,7 @@ def walk(tab: Any, *places: Any) -> None:
 
 
 def test_an_alternative_is_reached_by_a_mouse_that_leaves_the_word(serve, tab) -> None:
-    server = serve(OFFLINE, address="#text=the+old+house")
-    shown(tab)
+    server = serve(OFFLINE, address="#text=the+old+house", drawn=True)
     word = tab.locator(".target .word").filter(has_text="alte")
     walk(tab, word)
     assert "A click on the word pins this." in tab.locator(".said").inner_text()
@@ -32,8 +31,7 @@ def test_an_alternative_is_reached_by_a_mouse_that_leaves_the_word(serve, tab) -
 
 
 def test_a_pinned_word_keeps_what_is_said_of_it(serve, tab) -> None:
-    serve(OFFLINE, address="#text=the+old+house")
-    shown(tab)
+    serve(OFFLINE, address="#text=the+old+house", drawn=True)
     words = tab.locator(".target .word")
     walk(tab, words.nth(1))
     tab.mouse.down()
@@ -141,8 +139,7 @@ def test_words_that_the_model_is_unsure_of_are_told_by_colour_and_line(serve, ta
 
 
 def test_a_line_of_a_glossary_that_is_no_term_is_told(serve, tab) -> None:
-    server = serve(OFFLINE, address="#text=the+old+house&glossary=house+%3D+Haus")
-    shown(tab)
+    server = serve(OFFLINE, address="#text=the+old+house&glossary=house+%3D+Haus", drawn=True)
     assert tab.locator(".fault").inner_text() == ""
     tab.get_by_label("glossary").fill("house = Haus\ntrain Bahn\na = b = c\n")
     told = "Line 2, “train Bahn”, is no term and is left out: write source = target."

@@ -12,13 +12,9 @@ from safetensors.torch import load_file, save_file
 
 import mt
 from mt import checkpoint
-from mt.decoding.onnx import load_graphs
 from mt.errors import UserError
 from mt.export.folder import export, files
-from mt.export.graphs import write_graphs
 from mt.models import weights
-from mt.models.seq2seq import Seq2Seq
-from mt.storage import write_json
 from tests.refusals.sentences import refusal_of, require_refusal
 
 LINES = ["two cats see houses", "", "the green birds find streets", "zzz cats"]
@@ -122,20 +118,3 @@ def test_numbers_without_their_scale_and_scales_of_another_size(exported: dict[s
     assert fault({key: part for key, part in tensors.items() if key != name}).startswith(f"{path} lacks the tensor")
     assert f"{name} has shape [1], expected [" in fault({**tensors, name: torch.ones(1)})
     assert np.isfinite(tensors[name].numpy()).all()
-
-
-# Graphs are written of models that the small run is not.
-
-
-@pytest.mark.slow
-def test_int8_of_a_model_whose_first_state_is_the_same_for_all_sources(configure, corpus, tmp_path):
-    for library in ("onnx", "onnxscript", "onnxruntime"):
-        pytest.importorskip(library, reason="the extra onnx is not installed")
-    decoder = {"name": "ssru", "hidden_size": 16, "readout_size": 16, "init_hidden": "zeros"}
-    encoder = {"name": "bissru", "hidden_size": 16}
-    config = configure({"encoder": encoder, "decoder": decoder, "embedding": {"embedding_dim": 16}})
-    model = Seq2Seq(config, *corpus.tokenizers.sizes)
-    corpus.tokenizers.save(tmp_path)
-    write_json(tmp_path / "config.json", config.model_dump(mode="json"))
-    write_graphs(tmp_path, model, config, {"name": "ema", "update": 1, "ema_decay": 0.998}, "int8")
-    assert len(load_graphs([tmp_path]).translate(["two cats", "the green birds find streets"])) == 2

@@ -1,6 +1,4 @@
-"""Against the loop in float64, and against a closed form where there is one.
-
-"""
+"""Against the loop in float64, and against a closed form where there is one."""
 
 from functools import partial
 

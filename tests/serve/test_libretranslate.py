@@ -156,16 +156,12 @@ def test_sentences_of_a_line_are_translated_one_by_one(client: Client, translato
     assert client.post("/translate", asked).json == {"translatedText": f" {one}  {two}\n\n{three}\n"}
 
 
-def test_auto_is_refused_where_several_languages_may_be_meant():
-    runs: Any = SimpleNamespace(all=[SimpleNamespace(source=source, target="de") for source in ("fr", "en")])
+def test_a_language_that_is_not_clear_is_refused_and_those_of_several_runs_are_named_once():
+    runs: Any = SimpleNamespace(all=[SimpleNamespace(source=one, target="de") for one in ("fr", "en", "fr")])
     assert run_for(runs, "en", "de").source == "en"
     with pytest.raises(RequestError, match=r"^the language of a text is not detected here: give source, one of en, fr"):
         run_for(runs, "auto", "de")
-
-
-def test_languages_of_several_runs_are_named_once():
-    runs: Any = SimpleNamespace(all=[SimpleNamespace(source="en", target=target) for target in ("de", "fr", "de")])
-    with pytest.raises(RequestError, match=r"^auto into it is not translated here: choose en into de, en into fr$"):
+    with pytest.raises(RequestError, match=r"^auto into it is not translated here: choose fr into de, en into de$"):
         run_for(runs, "auto", "it")
 
 

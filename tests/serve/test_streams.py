@@ -11,6 +11,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from mt import Translator
+from mt.decoding.streaming import Session
 from mt.errors import UserError
 from mt.serve.limits import Limits
 from mt.serve.streams import Arrival, Reading
@@ -36,6 +37,12 @@ def opened(client: Client, hello: object = {}) -> Iterator[ClientConnection]:
 def asked(connection: ClientConnection, message: object) -> dict:
     connection.send(json.dumps(message))
     return json.loads(connection.recv(timeout=20))
+
+
+def read(session: Session, text: str) -> Session:
+    session.read(text)
+    session.finish()
+    return session
 
 
 def test_words_are_those_of_a_session_and_never_change(streaming: Client, hard: Translator):
@@ -73,23 +80,16 @@ def test_several_streams_at_once_do_not_know_of_one_another(streaming: Client, h
         for connection, text in zip(connections, sources, strict=True):
             connection.send(json.dumps({"words": text, "end": True}))
         for connection, text in zip(connections, sources, strict=True):
-            session = hard.stream()
-            session.read(text)
-            session.finish()
+            session = read(hard.stream(), text)
             connection.recv(timeout=20)
             assert json.loads(connection.recv(timeout=20))["text"] == session.text
 
 
 def test_a_stream_avoids_begins_and_writes_terms(streaming: Client, hard: Translator):
-    free = hard.stream()
-    free.read(TEXT)
-    free.finish()
-    unwanted = free.words[1]
+    unwanted = read(hard.stream(), TEXT).words[1]
     term = {"source": "streets", "target": "Häuser"}
     hello = {"avoid": [unwanted], "prefix": "drei", "glossary": [term]}
-    session = hard.stream(avoid=[unwanted], prefix="drei", glossary={"streets": "Häuser"})
-    session.read(TEXT)
-    session.finish()
+    session = read(hard.stream(avoid=[unwanted], prefix="drei", glossary={"streets": "Häuser"}), TEXT)
     with opened(streaming, hello) as connection:
         for _ in range(2):  # it holds for each source
             asked(connection, {"words": TEXT})

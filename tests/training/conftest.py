@@ -71,14 +71,17 @@ class Trainer:
 
     def __init__(self, config: Config, corpus: Corpus) -> None:
         self.config = config
-        torch.manual_seed(0)
-        self.model = Seq2Seq(config, *corpus.tokenizers.sizes)
+        torch.manual_seed(config.seed)
+        self.model = Seq2Seq(config, *corpus.tokenizers.sizes).to(config.device)
         self.optimizer = build_optimizer(config.optimizer, self.model)
         self.split = Seen(corpus.split("train"))
         self.progress = Progress()
 
+    def updates(self, split: Any, *more: Any) -> Iterator[Update]:
+        return updates(self.model, self.optimizer, split, self.config, self.progress, *more)
+
     def __iter__(self) -> Iterator[Update]:
-        return updates(self.model, self.optimizer, self.split, self.config, self.progress)
+        return self.updates(self.split)
 
     def weights(self) -> dict[str, torch.Tensor]:
         return {name: tensor.clone() for name, tensor in self.model.state_dict().items()}

@@ -11,9 +11,13 @@ import numpy as np
 import pytest
 from safetensors.torch import load_file
 
+from mt.config import Config
+from mt.data.corpus import Corpus
 from mt.data.split import Examples, Split
+from mt.training.batches import epoch_groups
 from mt.training.run import Run
-from mt.training.train import train
+from mt.training.train import choose_best, train
+from mt.training.transforms import transforms
 
 
 def finished(run: Run) -> Run:
@@ -21,6 +25,20 @@ def finished(run: Run) -> Run:
     train(run)
     run.close()
     return run
+
+
+def chosen(run: Run) -> Run:
+    """Trains a run to its end, chooses its best weights, and closes it."""
+    train(run)
+    choose_best(run)
+    run.close()
+    return run
+
+
+def batches(config: Config, corpus: Corpus, epoch: int = 1) -> list[Any]:
+    """The batches of an epoch, of pieces that are sampled where the configuration says so."""
+    groups = epoch_groups(corpus.training, config, epoch, transforms(config.training, corpus))
+    return [batch for group in groups for batch in group]
 
 
 def logged(folder: Path, kind: str = "") -> list[dict[str, Any]]:

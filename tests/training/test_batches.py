@@ -17,7 +17,7 @@ from mt.training.batches import PendingBatch, epoch_groups, total_updates
 from mt.training.run import require_fit
 from mt.training.start import begin
 from mt.training.transforms import require_same_texts, transforms
-from tests.training.runs import finished
+from tests.training.runs import batches, finished
 
 OPTIONS = {"bpe": {"bpe_dropout": 0.3}, "unigram": {"unigram_alpha": 0.02}}
 
@@ -29,8 +29,7 @@ def of_kind(prepared: Callable[..., tuple[Config, Corpus]]) -> Callable[..., tup
 
 
 def rows_of(corpus: Corpus, config: Config, epoch: int) -> list[list[int]]:
-    groups = epoch_groups(corpus.training, config, epoch, transforms(config.training, corpus))
-    return [row.tolist() for group in groups for batch in group for pair in batch.examples().pairs for row in pair]
+    return [row.tolist() for batch in batches(config, corpus, epoch) for pair in batch.examples().pairs for row in pair]
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])

@@ -20,12 +20,10 @@ from mt.data.tokenizer import Tokenizers, units
 from mt.errors import UserError
 from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.models.seq2seq import Seq2Seq
-from mt.training.batches import epoch_groups
 from mt.training.start import begin
-from mt.training.transforms import transforms
 from tests.marks import chosen
 from tests.refusals.sentences import require_refusal
-from tests.training.runs import finished, logged
+from tests.training.runs import batches, finished, logged
 
 Guided = Callable[..., tuple[Config, Corpus]]
 KINDS: dict[str, dict[str, Any]] = {"word": {}, "bpe": {"bpe_dropout": 0.4}, "unigram": {"unigram_alpha": 0.02}}
@@ -61,11 +59,6 @@ def paired(guided: Guided, texts: Path, tmp_path: Path) -> Callable[..., Corpus]
         return guided(kind, dataset, {"guided_alignment": str(tmp_path / "train.pharaoh")})[1]
 
     return made
-
-
-def batches(config: Config, corpus: Corpus, epoch: int = 1) -> list[Any]:
-    groups = epoch_groups(corpus.training, config, epoch, transforms(config.training, corpus))
-    return [batch for group in groups for batch in group]
 
 
 @pytest.mark.parametrize("kind", [*KINDS])

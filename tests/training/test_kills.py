@@ -17,7 +17,7 @@ from mt.training.run import Run
 from mt.training.start import begin, resume
 from mt.training.train import choose_best, train
 from tests.marks import exhaustive
-from tests.training.runs import Deaths, Killed, left
+from tests.training.runs import Deaths, Killed, chosen, left
 
 pytestmark = pytest.mark.usefixtures("foreground")
 
@@ -50,12 +50,6 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # slow, and of no account here
 
 
-def finish(run: Run) -> None:
-    with contextlib.closing(run):
-        train(run)
-        choose_best(run)
-
-
 @pytest.mark.usefixtures("measured")
 @pytest.mark.parametrize(
     ("before", "end", "averaged", "best"),
@@ -75,7 +69,7 @@ def test_a_death_at_any_moment_of_saving_changes_nothing(before, end, averaged, 
 
     began = tmp_path / "began"
     if before:
-        finish(begin(config(before), corpus, began))
+        chosen(begin(config(before), corpus, began))
         assert os.readlink(began / "checkpoints/best") == "average"
 
     def process(folder: Path, number: float) -> int:
@@ -100,7 +94,7 @@ def test_a_death_at_any_moment_of_saving_changes_nothing(before, end, averaged, 
         if checkpoint.newest(folder) is None:
             unsaved += 1
             continue
-        finish(resume(config(end), corpus, folder))
+        chosen(resume(config(end), corpus, folder))
         assert left(folder) == expected, f"died at call {number} of {total}"
         shutil.rmtree(folder)
     assert unsaved == (0 if before else 5)  # before the first checkpoint has its name

@@ -17,7 +17,7 @@ from mt.models.losses import Objective
 from mt.search.config import WaitKConfig
 from mt.training import loop
 from mt.training.batches import batches_per_update, derived_seed
-from mt.training.loop import BatchLoss, LogWindow, Update, updates
+from mt.training.loop import BatchLoss, LogWindow, Update
 from mt.training.start import begin
 from mt.training.train import train_and_test
 from tests.refusals.sentences import require_refusal
@@ -45,10 +45,8 @@ def test_a_batch_has_a_seed_of_its_own_and_nothing_is_held_of_it(trainer, accumu
             return loss, sums
 
     training = trainer({"gradient_accumulation": accumulate})
-    rest = training.split, training.config, training.progress
     monkeypatch.setattr(loop, "BatchLoss", Watched)
-    made = updates(training.model, training.optimizer, *rest)
-    assert len([*itertools.islice(made, 3)]) == 3
+    assert len(take(training, 3)) == 3
     places = itertools.product((1, 2, 3), range(accumulate))
     # The only batch of an update draws from the run's own generator.
     assert seeds == [derived_seed(training.config.seed, *place) if accumulate > 1 else None for place in places]
@@ -160,14 +158,6 @@ def test_divergence_stops_training_with_the_weights_before(trainer: Callable[...
     require_refusal(lambda: next(iterator), r"at update 3: training has diverged; .* lower optimizer\.lr")
     assert training.progress.update == 2
     assert all(torch.equal(tensor, before[name]) for name, tensor in training.weights().items())
-
-
-def test_max_updates(trainer: Callable[..., Trainer]) -> None:
-    training = trainer({"max_updates": 5})
-    assert len(list(training)) == 5
-    assert list(training) == []
-    training.progress.update = 8  # as of a run that is resumed with a lower limit
-    assert list(training) == []
 
 
 def test_the_rate_is_that_of_the_schedule(trainer: Callable[..., Trainer]) -> None:

@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from mt.models.seq2seq import Seq2Seq
 from mt.training import loop
-from mt.training.loop import BatchLoss, Progress, updates
-from mt.training.optimizer import build_optimizer
+from mt.training.loop import BatchLoss
 from mt.training.recorded import RecordedPasses
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -25,22 +23,19 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def weights_after(configure, corpus, changes, device, count=24) -> dict[str, torch.Tensor]:
+def weights_after(trainer, changes, device="cpu") -> dict[str, torch.Tensor]:
     """Returns the weights after some updates: three epochs or so, so that shapes come again."""
     dropout = {part: {"dropout": 0.2, **changes.get(part, {})} for part in ("embedding", "encoder", "decoder")}
-    config = configure({**changes, **dropout, "optimizer": {"name": "adam", "lr": 1e-2}, "device": device})
-    torch.manual_seed(0)
-    model = Seq2Seq(config, *(len(side) for side in corpus.tokenizers)).to(device)
-    optimizer = build_optimizer(config.optimizer, model)
-    made = updates(model, optimizer, corpus.training, config, Progress())
-    assert len([*itertools.islice(made, count)]) == count
-    return {name: tensor.cpu() for name, tensor in model.state_dict().items()}
+    optimizer = {"name": "adam", "lr": 1e-2}
+    made = trainer(**{"training": {}, **changes, **dropout, "optimizer": optimizer, "device": device})
+    assert len([*itertools.islice(made, 24)]) == 24
+    return {name: tensor.cpu() for name, tensor in made.weights().items()}
 
 
 @pytest.mark.parametrize(
     ("name", "records"), [*((name, True) for name in ("soft", "accumulated", "r_drop", "stochastic")), ("soft", False)]
 )
-def test_weights(name, records, configure, corpus, monkeypatch):
+def test_weights(name, records, trainer, monkeypatch):
     """records: whether a pass can be recorded. One that cannot be is computed."""
     made: list[RecordedPasses] = []
 
@@ -49,9 +44,9 @@ def test_weights(name, records, configure, corpus, monkeypatch):
         made.append(RecordedPasses(batch_loss, torch.device("cpu"), rest[-1], lambda body, _: replaying(body)))
         return made[-1]
 
-    expected = weights_after(configure, corpus, SETTINGS[name], "cpu")
+    expected = weights_after(trainer, SETTINGS[name])
     monkeypatch.setattr(loop, "backward_pass", passes)
-    found = weights_after(configure, corpus, SETTINGS[name], "cpu")
+    found = weights_after(trainer, SETTINGS[name])
     assert bool(made[0]._recordings) == records
     for part, tensor in expected.items():
         torch.testing.assert_close(found[part], tensor, rtol=1e-4, atol=1e-5, msg=part)
@@ -60,11 +55,11 @@ def test_weights(name, records, configure, corpus, monkeypatch):
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU is here")
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
 @pytest.mark.parametrize("name", sorted(SETTINGS))
-def test_weights_on_a_gpu(name, precision, configure, corpus, monkeypatch):
+def test_weights_on_a_gpu(name, precision, trainer, monkeypatch):
     changes = SETTINGS[name] | {"precision": precision}
-    found = weights_after(configure, corpus, changes, "cuda")
+    found = weights_after(trainer, changes, "cuda")
     # Passes of the same operations, none of them recorded.
     monkeypatch.setattr("mt.training.recorded.MOST", 0)
-    expected = weights_after(configure, corpus, changes, "cuda")
+    expected = weights_after(trainer, changes, "cuda")
     for part, tensor in expected.items():
         assert torch.equal(found[part], tensor), part

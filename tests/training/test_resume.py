@@ -13,8 +13,8 @@ from mt.training.loop import updates
 from mt.training.run import Run
 from mt.training.saving import save_unsaved
 from mt.training.start import resume, run_of
-from mt.training.train import choose_best, train, train_and_test
-from tests.training.runs import finished, left
+from mt.training.train import train, train_and_test
+from tests.training.runs import chosen, finished, left
 
 
 @pytest.mark.parametrize("linked", [True, False])
@@ -31,20 +31,8 @@ def test_a_finished_run_can_be_resumed(linked, trained, configure, corpus, tmp_p
 def test_a_raised_average_takes_what_is_there(start: Callable[..., Run], scored: Callable[..., None]) -> None:
     scored([10, 20, 30, 5])
     run = finished(start({"training": {"validate_every": 1, "max_updates": 3, "average_checkpoints": 1}}))
-    raised = retrained(run, average_checkpoints=3)
-    again = resume(raised, run.corpus, run.folder)
-    choose_best(again)
-    again.close()
+    chosen(resume(retrained(run, average_checkpoints=3), run.corpus, run.folder))
     assert (run.checkpoints / "best").resolve().name == "update-0000003"
-
-
-def finished_with(scores: list[float], start: Callable[..., Run], scored: Callable[..., None], **training: int) -> Run:
-    scored(scores)
-    run = start({"training": {"validate_every": 1, "average_checkpoints": 2, "plots": 0, **training}})
-    train(run)
-    choose_best(run)
-    run.close()
-    return run
 
 
 def retrained(run: Run, **training: int) -> Config:
@@ -53,7 +41,8 @@ def retrained(run: Run, **training: int) -> Config:
 
 @pytest.mark.parametrize(("later", "best"), [([35, 20], "average"), ([45, 20], "update-0000004")])
 def test_a_later_validation_has_to_beat_an_average_that_won(later, best, start, scored):
-    run = finished_with([10, 30, 20, 40], start, scored, max_updates=3)
+    scored([10, 30, 20, 40])
+    run = chosen(start({"training": {"validate_every": 1, "average_checkpoints": 2, "plots": 0, "max_updates": 3}}))
     assert os.readlink(run.checkpoints / "best") == "average" and run.progress.best["bleu"] == 40
     scored(later)
     again = resume(retrained(run, max_updates=4), run.corpus, run.folder)

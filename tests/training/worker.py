@@ -18,7 +18,6 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors.torch import save_file
 
 from data_prep.prepare import open_corpus
@@ -30,10 +29,8 @@ from mt.data.corpus import Corpus
 from mt.distributed import ALONE, ProcessGroup
 from mt.evaluation.report import report
 from mt.evaluation.score import dev_scores
-from mt.models.seq2seq import Seq2Seq
-from mt.training.loop import Progress, updates
-from mt.training.optimizer import build_optimizer
 from mt.training.transforms import transforms
+from tests.training.conftest import Trainer
 from tests.training.runs import Seen
 
 UPDATES = 3
@@ -44,14 +41,11 @@ def learn(config: Config, corpus: Corpus, training: Any, processes: ProcessGroup
     """The losses and the norm of each update: of a single epoch of all, else of the first. out: what to write the
     weights to."""
     count = None if config.training.epochs == 1 else UPDATES
-    torch.manual_seed(config.seed)
-    model = Seq2Seq(config, *corpus.tokenizers.sizes)
-    optimizer = build_optimizer(config.optimizer, model)
+    trainer = Trainer(config, corpus)
     made = transforms(config.training, corpus)
-    endless = updates(model, optimizer, training, config, Progress(), processes, made)
-    taken = [*itertools.islice(endless, count)]
+    taken = [*itertools.islice(trainer.updates(training, processes, made), count)]
     if processes.is_first:
-        save_file({key: tensor.clone().contiguous() for key, tensor in model.state_dict().items()}, out)
+        save_file({key: tensor.contiguous() for key, tensor in trainer.weights().items()}, out)
     return [[each.loss, each.smoothed_loss, each.auxiliary_loss, each.gradient_norm] for each in taken]
 
 

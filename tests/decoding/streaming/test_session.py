@@ -267,10 +267,7 @@ def test_a_session_that_comes_to_a_dead_end_fails_alone(setting, sentences) -> N
     ours = setting({"name": "monotonic"}, bias=3.0)
     encoder = ConstraintEncoder(ours.tokenizers.target)
     source = sentences(1, least=5)[0]
-    alone = ExtendedSession(ours)
-    for word in source:
-        alone.read(word)
-    alone.finish()
+    alone, _ = stream(ours, source)
     stuck = 0
     for prefix in (*LETTERS, "da", "tu", "de", "ra", "ni"):
         lexical = LexicalConstraints(prefix=prefix, avoid=(prefix,))
