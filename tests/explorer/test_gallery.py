@@ -346,16 +346,8 @@ def test_on_a_narrow_screen_nothing_is_wider_than_it(opened, tab) -> None:
 
 
 def test_an_empty_translation_and_one_without_alignment_say_so(opened) -> None:
-    empty = {
-        **HOUSE,
-        "text": "",
-        "tokens": [],
-        "target_units": [],
-        "rows": [],
-        "links": "",
-        "top": [],
-        "probabilities": [],
-    }
+    lists = {key: [] for key in ("tokens", "target_units", "rows", "top", "probabilities")}
+    empty = HOUSE | lists | {"text": "", "links": ""}
     tab = opened([empty, {**HOUSE, "rows": [[0]] * 4}])
     assert tab.locator(".none").inner_text() == "an empty translation"
     tab.get_by_role("button", name="next", exact=True).click()

@@ -71,9 +71,7 @@ def test_padding_gets_no_gradient(encoder: Encoder, vectors, mask):
     assert not vectors.grad[~mask].any()
 
 
-def test_a_value_depends_on_nothing_behind_it_where_a_source_may_arrive_and_else_on_every_position(
-    encoder, vectors, mask
-):
+def test_a_value_depends_on_nothing_behind_it_where_a_source_may_arrive_and_else_on_all(encoder, vectors, mask):
     vectors.requires_grad_()
     values = encoder(vectors, mask).values
     for position in range(values.shape[1]):

@@ -1,7 +1,7 @@
 """Searches of a decoder in torch, as the tests ask for them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -11,34 +11,28 @@ from mt.search.hypothesis import Hypothesis
 from mt.search.policies import OnlineConfig, WaitKConfig
 from mt.search.processor import Processor
 from mt.search.torch_stepper import TorchStepper
-from mt.step import EOS, Prediction
+from mt.step import EOS
 
 
-class Decoder(Protocol):
-    def init_state(self, memory: Any) -> Any: ...
-
-    def step(self, tokens: torch.Tensor, memory: Any, state: Any) -> Prediction: ...
-
-
-def stepper(decoder: Decoder, memory: Any, sentences: int) -> TorchStepper:
+def stepper(decoder: Any, memory: Any, sentences: int) -> TorchStepper:
     return TorchStepper(decoder.step, memory, decoder.init_state(memory), sentences, torch.device("cpu"))
 
 
 def beam(
-    decoder: Decoder, memory: Any, sentences: int, *, max_lengths: Iterable[int], **options: Any
+    decoder: Any, memory: Any, sentences: int, *, max_lengths: Iterable[int], **options: Any
 ) -> list[list[Hypothesis]]:
     return search(stepper(decoder, memory, sentences), [*map(int, max_lengths)], **options)
 
 
 def greedy(
-    decoder: Decoder, memory: Any, sentences: int, *, max_lengths: Iterable[int], processors: Sequence[Processor] = ()
+    decoder: Any, memory: Any, sentences: int, *, max_lengths: Iterable[int], processors: Sequence[Processor] = ()
 ) -> list[Hypothesis]:
     result = beam(decoder, memory, sentences, max_lengths=max_lengths, processors=processors)
     return [best for (best,) in result]
 
 
 def online(
-    decoder: Decoder, memory: Any, *, source_lengths: Sequence[int], limits: Sequence[int], k: int | None = None
+    decoder: Any, memory: Any, *, source_lengths: Sequence[int], limits: Sequence[int], k: int | None = None
 ) -> list[Hypothesis]:
     """limits: the most tokens of a hypothesis by the source tokens that were read. k: of wait-k."""
 

@@ -133,14 +133,30 @@ ASKED: dict[str, Any] = {
 }
 
 
-def test_what_is_asked_of_a_translation(client: Client):
-    answer = client.post("/api/translate", {"text": "two cats see streets", "search": {"beam_size": 8}} | ASKED)
-    assert answer.status == 200, answer.body
-    text = answer.json["translations"][0]["text"]
-    assert text.startswith("drei ") and "Hunde" in text and "zwei" not in text
-    assert "Häuser" in text or "Brücken" in text
-    impossible = client.post("/api/translate", {"text": "two cats", "constraints": ["鱼"]})
-    assert (impossible.status, impossible.json["error"][:15]) == (422, "text 1 asks for")
+@pytest.mark.parametrize(
+    ("text", "form"), [("two cats see streets", {}), ("<p>two <b>big</b> cats see streets</p>", {"format": "html"})]
+)
+def test_what_is_asked_of_a_translation_is_that_of_python(client: Client, translator: Translator, text, form):
+    search = revised_search(translator.config.search, {"beam_size": 8})
+    given = {name: [value] for name, value in ASKED.items()} | {"glossary": {"cats": "Hunde"}}
+    expected = translator.translate([text], search, **given, **form)[0].text
+    asked = ASKED | {"glossary": [{"source": "cats", "target": "Hunde"}]}
+    answer = client.post("/api/translate", {"text": text, "search": {"beam_size": 8}} | asked | form)
+    assert answer.json["translations"][0]["text"] == expected, answer.body
+    assert expected.removeprefix("<p>").startswith("drei ") and "Hunde" in expected and "zwei" not in expected
+    assert ("Häuser" in expected or "Brücken" in expected) and ("<b>" in expected) == bool(form)
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ({"text": "two cats", "constraints": ["鱼"]}, "text 1 asks for"),
+        ({"text": "<p>Two cats</p><p>Two birds</p>", "format": "html"}, "text 1 has 2 sentences"),
+    ],
+)
+def test_what_cannot_be_asked_of_a_translation_is_told(client: Client, body: dict, sentence: str):
+    refused = client.post("/api/translate", ASKED | body)
+    assert (refused.status, refused.json["error"][: len(sentence)]) == (422, sentence)
 
 
 def test_terms_of_a_glossary_are_written_where_they_are_read(client: Client):
@@ -204,20 +220,6 @@ def test_a_text_is_cut_into_sentences(client: Client):
     assert client.post("/api/sentences", {"text": ""}).json["sentences"] == []
     assert client.post("/api/sentences", {"text": "a", "run": "x"}).status == 404
     assert client.post("/api/sentences", {"text": "a" * 50_001}).status == 422
-
-
-def test_words_are_asked_of_a_document(client: Client, translator: Translator):
-    document = "<p>two <b>big</b> cats see streets</p>"
-    search = revised_search(translator.config.search, {"beam_size": 8})
-    given = {name: [value] for name, value in ASKED.items()} | {"glossary": {"cats": "Hunde"}}
-    expected = translator.translate([document], search, **given, format="html")[0].text
-    body = {"text": document, "format": "html", "search": {"beam_size": 8}}
-    answer = client.post("/api/translate", body | ASKED | {"glossary": [{"source": "cats", "target": "Hunde"}]})
-    assert answer.json["translations"] == [{"text": expected}], answer.body
-    assert expected.startswith("<p>drei ") and "Hunde" in expected and "<b>" in expected
-    several = body | {"text": "<p>Two cats</p><p>Two birds</p>", "constraints": ["Hunde"]}
-    refused = client.post("/api/translate", several)
-    assert (refused.status, refused.json["error"][:22]) == (422, "text 1 has 2 sentences")
 
 
 def test_links_of_a_given_translation_are_scored_against_gold(client: Client, translator: Translator):

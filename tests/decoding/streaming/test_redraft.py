@@ -184,7 +184,7 @@ def test_nothing_is_written_of_invisible_characters_alone(search, ours) -> None:
 
 @every_policy
 @pytest.mark.parametrize("gone", ["read", "finish"])
-def test_a_tail_that_goes_before_a_word_was_read_leaves_nothing(search, gone: str, setting) -> None:
+def test_a_tail_that_goes_before_a_word_was_read_leaves_nothing(search, gone: str, ours) -> None:
     session = session_of(ours, search)
     session.read("", tail="tun das")
     assert session.draft and not session.words

@@ -21,8 +21,8 @@ VOCABULARY = 13
 
 
 def built(attention, decoder: str = "luong", **options) -> Seq2Seq:
-    decoding = {"name": decoder, "copy": True, **options}
-    return small(VOCABULARY, VOCABULARY, attention=attention, decoder=decoding)
+    decoding = {"name": decoder, "copy": True, "readout_size": 4, **options}
+    return small(VOCABULARY, VOCABULARY, embedding={"embedding_dim": 4}, attention=attention, decoder=decoding)
 
 
 @pytest.fixture
@@ -181,8 +181,8 @@ def test_where_weights_sum_to_more_than_1_by_rounding_the_generator_keeps_its_sh
         zeros = torch.zeros(200, copying.gate.in_features)
         memory = model.encode(pairs.source[:1], pairs.source_mask[:1])
         memory = memory._replace(keys=(pairs.source[:1, :7].expand(200, -1),))
-        step = AttentionStep(zeros[:, 5:], Attended(weights), ())
-        log_probs = copying.log_probs(torch.zeros(200, VOCABULARY), zeros[:, :5], step, memory)
-        output = AttentionOutput(zeros[:, None, 5:], weights[:, None])
-        share, other, *_ = copying.mixture(zeros[:, None, :5], output, memory, torch.full((200, 1), VOCABULARY - 1))
+        step = AttentionStep(zeros[:, 4:], Attended(weights), ())
+        log_probs = copying.log_probs(torch.zeros(200, VOCABULARY), zeros[:, :4], step, memory)
+        output = AttentionOutput(zeros[:, None, 4:], weights[:, None])
+        share, other, *_ = copying.mixture(zeros[:, None, :4], output, memory, torch.full((200, 1), VOCABULARY - 1))
     assert log_probs.isfinite().all() and (share >= torch.tensor(-25.0).sigmoid()).all() and not other.any()
