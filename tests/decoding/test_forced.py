@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 import mt
 from mt.decoding.forced import forced_rows
@@ -14,11 +13,10 @@ from mt.decoding.translation import Translation
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.evaluation.likelihood import likelihoods
-from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig
 from mt.step import EOS
 from tests.components import shaken
-from tests.decoding.decoded import decode_ids
+from tests.decoding.decoded import decode_ids, random_model
 from tests.models.small import small
 
 VOCABULARY = 50
@@ -94,8 +92,7 @@ def test_a_score_is_that_of_its_tokens_and_its_attention(kind: str, trained: Pat
 @pytest.mark.parametrize(("decoder", "later"), [("luong", 1), ("bahdanau", 2)])
 def test_a_shift_is_as_many_steps_as_the_query_is_behind_its_token(decoder, later, configure, translator):
     config = configure({"decoder": {"name": decoder, "hidden_size": 8, "readout_size": 32}})
-    torch.manual_seed(1)
-    model = Seq2Seq(config, *translator.tokenizers.sizes).eval()
+    model = random_model(config, translator.tokenizers)
     aligned = torch_translator(model, translator.tokenizers, config).align("two cats see", "zwei Katzen", shift=True)
     assert aligned.linking.shift == later
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 import mt
 from mt.config import Config
@@ -17,7 +16,6 @@ from mt.decoding.streaming import finish, read
 from mt.decoding.torch_network import torch_translator
 from mt.decoding.translator import Translator
 from mt.errors import UserError
-from mt.models.seq2seq import Seq2Seq
 from mt.search.config import (
     BeamConfig,
     GreedyConfig,
@@ -27,6 +25,7 @@ from mt.search.config import (
     WaitKConfig,
     revised_search,
 )
+from tests.decoding.decoded import random_model
 
 TEXTS = ["the big cats see two green houses", "two dogs find bridges", "no term", "", "dogs see dogs , and two cats"]
 GLOSSARY = {"cats": ["Hunde", "Brücken"], "dogs": "zwei Brücken", "Two": "drei"}
@@ -122,12 +121,7 @@ def waiting(configure: Callable[..., Config], hard: Translator) -> Translator:
     """A random model whose soft attention can wait for the source, and is of few positions."""
     decoder = {"hidden_size": 32, "readout_size": 32, "init_hidden": "zeros"}
     config = configure({"encoder": {"name": "lstm", "hidden_size": 32}, "decoder": decoder})
-    torch.manual_seed(2)
-    model = Seq2Seq(config, *hard.tokenizers.sizes).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter *= 6
-    return torch_translator(model, hard.tokenizers, config)
+    return torch_translator(random_model(config, hard.tokenizers, 2, scale=6), hard.tokenizers, config)
 
 
 @pytest.mark.parametrize("search", [OnlineConfig(), WaitKConfig(k=2), WaitKConfig(k=9)])

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
 
 from mt.config import Config
 from mt.data.glossary import Entry
@@ -18,9 +17,8 @@ from mt.decoding.request import LexicalConstraints, Request
 from mt.decoding.torch_network import torch_translator
 from mt.decoding.translator import Translator
 from mt.errors import UserError
-from mt.models.ensemble import Ensemble
-from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, SampleConfig, SearchConfig
+from tests.decoding.decoded import random_model
 from tests.marks import combined
 from tests.refusals.sentences import require_refusal
 
@@ -39,28 +37,18 @@ def tokenizers(sides: list[tuple[str, str]]) -> dict[str, Tokenizers]:
     return {kind: Tokenizers.train(config, sides) for kind, config in configs.items()}
 
 
-def random_model(config: Config, tokenizers: Tokenizers, seed: int) -> Seq2Seq:
-    torch.manual_seed(seed)
-    model = Seq2Seq(config, *tokenizers.sizes).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter *= 3  # a model that has learnt nothing has next tokens of like probability
-        model.decoder.output.bias[EOS] += 2
-    return model
-
-
 @pytest.fixture(scope="module")
 def made(configure: Callable[..., Config], tokenizers: dict[str, Tokenizers]) -> Callable[..., Translator]:
-    """made(kind, models=1, precision=): a translator of random models that write these pieces."""
+    """made(kind): a translator of a random model that writes these pieces."""
 
-    def make(kind: str, models: int = 1, **options: str) -> Translator:
+    def make(kind: str) -> Translator:
         sizes = {"hidden_size": 16, "readout_size": 16}
         changes = {"encoder": {"name": "bilstm", "hidden_size": 16}, "decoder": {"name": "luong"} | sizes}
         changes["dataset"] = {"tokenizer": {"model_type": kind, "vocab_size": TYPES[kind]}}
         config = configure({**changes, "embedding": {"embedding_dim": 16}})
-        several = [random_model(config, tokenizers[kind], seed) for seed in range(models)]
-        model = several[0] if models == 1 else Ensemble(several)
-        return torch_translator(model, tokenizers[kind], config, **options)
+        model = random_model(config, tokenizers[kind], seed=0)
+        model.decoder.output.bias.data[EOS] += 2
+        return torch_translator(model, tokenizers[kind], config)
 
     return make
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import mt
 from mt.config import Config
@@ -26,6 +25,7 @@ from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, SampleConfig
 from mt.search.policies import AgreeConfig, AlignAttConfig, RedraftOptions, RetranslateConfig
 from mt.storage import write_json
+from tests.decoding.decoded import random_model
 from tests.marks import exhaustive
 from tests.refusals.sentences import refusal_of, require_refusal
 
@@ -148,13 +148,9 @@ def test_attentions_and_decoders(name, configure, pieces, lines, tmp_path):
     changes["attention"] |= attention
     changes["dataset"] = {"tokenizer": {"model_type": "bpe", "vocab_size": 60}}
     config = configure({**changes, "embedding": {"embedding_dim": 16}})
-    torch.manual_seed(1)
-    model = Seq2Seq(config, *pieces.sizes).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter *= 3  # a model that has learnt nothing has next tokens of like probability
-        if model.mixes_predictions:  # learnt energies differ by hundreds, so that all but one share underflows
-            model.decoder.attention.energy.gain *= 300
+    model = random_model(config, pieces)
+    if model.mixes_predictions:  # learnt energies differ by hundreds, so that all but one share underflows
+        model.decoder.attention.energy.gain.data *= 300
     exported = written(tmp_path, model, pieces, config)
     require_same(torch_translator(model, pieces, config), exported, lines[-5:], SEARCHES[:3])
     # By which policy it streams, which depends on whether it attends.

@@ -17,7 +17,6 @@ from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.errors import Interrupted
-from mt.evaluation.score import dev_scores
 from mt.training import train as training, validation
 from mt.training.run import Run
 from mt.training.signals import QUEUE, Signals, leave_at_once
@@ -72,6 +71,13 @@ def test_a_signal_at_any_moment_loses_nothing(moment, number, straight, config, 
     assert left(run.folder) == straight
 
 
+PLACES: dict[str, tuple[Any, str]] = {
+    "update": (torch.nn.utils, "clip_grad_norm_"),
+    "validation": (validation, "dev_scores"),
+    "test": (training, "report"),
+}
+
+
 def replace(patch: pytest.MonkeyPatch, where: str, at: int, send: Callable[[], None]) -> None:
     """Lets `send` be called in the course of an update, a validation, or the test."""
     turn = itertools.count(1)
@@ -84,13 +90,8 @@ def replace(patch: pytest.MonkeyPatch, where: str, at: int, send: Callable[[], N
 
         return called
 
-    match where:
-        case "update":
-            patch.setattr(torch.nn.utils, "clip_grad_norm_", signalled(torch.nn.utils.clip_grad_norm_))
-        case "validation":
-            patch.setattr(validation, "dev_scores", signalled(dev_scores))
-        case "test":
-            patch.setattr(training, "report", signalled(training.report))
+    owner, name = PLACES[where]
+    patch.setattr(owner, name, signalled(getattr(owner, name)))
 
 
 @pytest.mark.parametrize(

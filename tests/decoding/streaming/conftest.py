@@ -18,16 +18,14 @@ from mt.decoding.streaming.session import Streaming
 from mt.decoding.torch_network import TorchNetwork
 from mt.decoding.translator import Translator
 from mt.models.attention.energy import Energy
-from mt.models.config import ModelConfig
-from mt.models.decoders import DECODERS
-from mt.models.encoders import ENCODERS, Encoded
-from mt.models.frontends.embedding import EmbeddingConfig
+from mt.models.encoders import Encoded
 from mt.models.frontends.logmel import LogMelConfig
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import OnlineConfig, SearchConfig, WaitKConfig
 from mt.search.hypothesis import Hypothesis
 from tests.components import shaken
 from tests.decoding.decoded import decode_ids
+from tests.models.small import small
 
 MONOTONIC = ("monotonic", "mocha", "matcha", "milk")
 LETTERS = "aeinstrdhu"
@@ -68,9 +66,12 @@ def characters() -> Tokenizers:
     return Tokenizers(both, both)
 
 
-def random_model(config: ModelConfig, tokenizers: Tokenizers, attention: dict[str, Any], bias: float) -> Seq2Seq:
+def random_model(tokenizers: Tokenizers, attention: dict[str, Any], bias: float, encoder: str, **parts: Any) -> Seq2Seq:
     """A model whose stops vary; the larger the bias of its energies, the earlier they are."""
-    model = shaken(Seq2Seq(config, *(len(side) for side in tokenizers)), scale=0.6)
+    sizes = {"hidden_size": 12, "readout_size": 8, "init_hidden": "zeros"}
+    parts["embedding"] = {"embedding_dim": 8} | parts.get("embedding", {})
+    parts |= {"encoder": {"name": encoder, "hidden_size": 12}, "decoder": sizes | parts.get("decoder", {})}
+    model = shaken(small(*map(len, tokenizers), attention=attention, **parts), scale=0.6)
     with torch.no_grad():
         model.decoder.output.bias[EOS] -= 1
         if attention["name"] in MONOTONIC:
@@ -102,13 +103,8 @@ def setting(tokenizers: Tokenizers) -> Callable[..., Streaming]:
         bias: float = 0.0,
         copy: bool = False,
     ) -> Streaming:
-        config = ModelConfig(
-            embedding=EmbeddingConfig(embedding_dim=8, tie_output=False),
-            encoder=ENCODERS[encoder].Config(hidden_size=12),
-            decoder=DECODERS[decoder].Config(hidden_size=12, readout_size=8, init_hidden="zeros", copy=copy),
-            attention=attention,
-        )
-        model = random_model(config, tokenizers, attention, bias)
+        parts = {"embedding": {"tie_output": False}, "decoder": {"name": decoder, "copy": copy}}
+        model = random_model(tokenizers, attention, bias, encoder, **parts)
         return Streaming(translator_of(model, tokenizers), search, unit)
 
     return made
@@ -171,14 +167,8 @@ def hearing(characters: Tokenizers) -> Callable[..., Streaming]:
 
     def made(policy, *, encoder="lstm", search=None, bias=0.0, **options) -> Streaming:
         attention, usual = HEARING[policy]
-        config = ModelConfig(
-            frontend=LogMelConfig(**{"bands": 12, "channels": 3, "causal": True} | options),
-            embedding=EmbeddingConfig(embedding_dim=8, tie_output=False),
-            encoder=ENCODERS[encoder].Config(hidden_size=12),
-            decoder={"name": "luong", "hidden_size": 12, "readout_size": 8, "init_hidden": "zeros"},
-            attention=attention,
-        )
-        model = random_model(config, characters, attention, bias)
+        frontend = LogMelConfig(**{"bands": 12, "channels": 3, "causal": True} | options)
+        model = random_model(characters, attention, bias, encoder, frontend=frontend)
         model.frontend.mean.fill_(8.0)
         model.frontend.std.fill_(2.0)
         return Streaming(translator_of(model, characters, FIELD), search or usual, "char")

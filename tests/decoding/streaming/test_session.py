@@ -298,16 +298,11 @@ def test_prefixes_and_avoided_phrases_are_those_of_offline_decoding(name, settin
     target = ours.tokenizers.target
     free = [target.decode(hypothesis.tokens) for hypothesis in offline(ours, sources)]
     encoder = ConstraintEncoder(target)
-    asked = [
-        [
-            None,
-            encoder.encoded(Request("text", LexicalConstraints(avoid=tuple(text.split()[:2])))),
-            encoder.encoded(
-                Request("text", LexicalConstraints(prefix="er nah er nah", avoid=tuple(text.split()[-1:])))
-            ),
-        ][i % 3]
-        for i, text in enumerate(free)
-    ]
+    asked = []
+    for i, text in enumerate(free):
+        first, last = tuple(text.split()[:2]), tuple(text.split()[-1:])
+        wanted = [{}, {"avoid": first}, {"prefix": "er nah er nah", "avoid": last}][i % 3]
+        asked.append(encoder.encoded(Request("text", LexicalConstraints(**wanted))) if wanted else None)
     hypotheses = offline(ours, sources, asked=asked)
     sessions = [ExtendedSession(ours, one) for one in asked]
     for words in zip_longest(*sources):
