@@ -82,22 +82,17 @@ def streamed(model: Seq2Seq, search: SearchConfig, sources: Sequence[list[int]],
     """The hypotheses of sources that arrive side by side, one to three tokens at a time, and their ends with the last
     of them or alone."""
     draw = random.Random(seed)
-    all_of_them = [StreamState(model, search) for _ in sources]
+    streams = [StreamState(model, search) for _ in sources]
     left = [[*source] for source in sources]
-    while any(left):
-        now = []
-        for index, rest in enumerate(left):
-            if rest and not all_of_them[index].ended:
-                count = min(draw.randint(1, 3), len(rest) - 1) or 1
-                part = rest[:count]
-                left[index] = rest[count:]
-                all_of_them[index].complete = not left[index]
-                now.append((index, part))
-            else:
-                left[index] = []
-        if now:
-            advance_streams([(all_of_them[index], part) for index, part in now])
-    return [tuple(stream.tokens) for stream in all_of_them]
+    while going := [index for index, rest in enumerate(left) if rest and not streams[index].ended]:
+        arrived = []
+        for index in going:
+            count = min(draw.randint(1, 3), len(left[index]) - 1) or 1
+            arrived.append((streams[index], left[index][:count]))
+            del left[index][:count]
+            streams[index].complete = not left[index]
+        advance_streams(arrived)
+    return [tuple(stream.tokens) for stream in streams]
 
 
 @combined(label, attention=READING, encoder=ENCODING)

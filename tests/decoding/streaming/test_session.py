@@ -36,7 +36,7 @@ POLICIES: dict[str, tuple[dict[str, Any], Any]] = {
     "wait-5": ({"name": "bahdanau"}, WAIT_5),
     "wait-3-local": ({"name": "local_m", "window": 2}, WAIT_3),
 }
-every_policy = pytest.mark.parametrize("policy", POLICIES)
+every_policy = pytest.mark.parametrize(("attention", "search"), POLICIES.values(), ids=POLICIES)
 parts = pytest.mark.parametrize(
     ("encoder", "decoder"), [("lstm", "luong"), ("gru", "bahdanau"), *exhaustive(("none", "luong"), ("ssru", "ssru"))]
 )
@@ -44,8 +44,7 @@ parts = pytest.mark.parametrize(
 
 @every_policy
 @parts
-def test_a_stream_is_offline_decoding_token_for_token(policy, encoder, decoder, setting, sentences):
-    attention, search = POLICIES[policy]
+def test_a_stream_is_offline_decoding_token_for_token(attention, search, encoder, decoder, setting, sentences):
     ours, sources = setting(attention, encoder, decoder, search=search), sentences(5)
     hypotheses = offline(ours, sources)
     sessions = [stream(ours, source)[0] for source in sources]
@@ -67,8 +66,7 @@ def test_a_stream_is_offline_decoding_token_for_token(policy, encoder, decoder, 
 
 @every_policy
 @pytest.mark.parametrize("encoder", ["lstm", *exhaustive("ssru")])
-def test_together_is_as_alone(policy, encoder, setting, sentences) -> None:
-    attention, search = POLICIES[policy]
+def test_together_is_as_alone(attention, search, encoder, setting, sentences) -> None:
     ours, sources, draw = setting(attention, encoder, search=search), sentences(5), random.Random(1)
     alone = [stream(ours, source) for source in sources]
     sessions, written = [ExtendedSession(ours) for _ in sources], [[] for _ in sources]
@@ -102,8 +100,7 @@ def test_characters(setting, characters) -> None:
 
 
 @every_policy
-def test_words_of_a_stream_have_the_confidences_of_offline_decoding(policy, setting, sentences) -> None:
-    attention, search = POLICIES[policy]
+def test_words_of_a_stream_have_the_confidences_of_offline_decoding(attention, search, setting, sentences) -> None:
     table = Calibration(judged="words", words=3, weights=(1, 0.5, 0), centres=(-9.0, 1.0), shares=(0.25, 0.75))
     ours = setting(attention, search=search)
     confidence = Confidence(table)
