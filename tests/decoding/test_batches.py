@@ -135,5 +135,5 @@ def test_a_caption_may_be_as_long_as_the_places_of_its_picture_allow(size: int) 
     pictures = [np.zeros((size, size, 3), np.uint8)] * 2
     search = GreedyConfig(max_ratio=1.0, max_extra=1)
     field = ImageField(ImageConfig(size=size))
-    result = decode_ids(model, pictures, search, vocab_size=10, precision="fp32", field=field)
+    result = decode_ids(model, pictures, search, vocab_size=10, field=field)
     assert [len(best.tokens) for (best,) in result] == [(size // 8) ** 2 + 1] * 2

@@ -30,7 +30,7 @@ def test_of_150_tokens_a_beam_s_score_is_the_forced_one(attention: str, copy: bo
     model.decoder.output.bias.data[EOS] = -100.0
     sources = [np.arange(4, 4 + length) for length in (7, 20)]
     search = BeamConfig(beam_size=4, n_best=4, max_length=150, length_penalty=0.0, no_repeat_ngram_size=2)
-    decoded = decode_ids(model, sources, search, vocab_size=VOCABULARY, precision="fp32")
+    decoded = decode_ids(model, sources, search, vocab_size=VOCABULARY)
     pairs = [(source, found) for source, of_source in zip(sources, decoded, strict=True) for found in of_source]
     assert {len(found.tokens) for _, found in pairs} == {150}
     rows, targets = [source for source, _ in pairs], [found.tokens for _, found in pairs]

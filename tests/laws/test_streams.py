@@ -127,7 +127,7 @@ def agrees(build_with: Callable[..., Seq2Seq], search: SearchConfig) -> None:
     # A model that writes the same whatever it reads tests nothing.
     for seed in range(5, 15):
         model = build_with(seed=seed)
-        result = decode_ids(model, sources, search, vocab_size=VOCABULARY, precision="fp32")
+        result = decode_ids(model, sources, search, vocab_size=VOCABULARY)
         hypotheses = [best[0] for best in result]
         tokens = [hypothesis.tokens for hypothesis in hypotheses]
         if len(set(tokens)) > 1:

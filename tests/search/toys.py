@@ -90,8 +90,8 @@ def make_toy(sentences: int, vocabulary: int, seed: int, sharpness: float = 2.0,
 class Markov:
     """A decoder of one sentence whose next token depends on the last one: {given: {next: probability}}, else EOS."""
 
-    def __init__(self, chain: dict[int, dict[int, float]], vocabulary: int = 6) -> None:
-        self.logits = torch.full((vocabulary, vocabulary), -torch.inf)
+    def __init__(self, chain: dict[int, dict[int, float]]) -> None:
+        self.logits = torch.full((6, 6), -torch.inf)
         self.logits[:, EOS] = 0.0
         for given, following in chain.items():
             self.logits[given, EOS] = -torch.inf

@@ -103,9 +103,7 @@ def replace(patch: pytest.MonkeyPatch, where: str, at: int, send: Callable[[], N
         (2, (signal.SIGTERM, signal.SIGHUP), 2, "Ctrl-C"),
     ],
 )
-def test_a_second_ctrl_c_ends_at_once_and_another_signal_does_not(
-    at, numbers, saved, again, config, corpus, tmp_path, monkeypatch, capfd
-):
+def test_a_second_ctrl_c_alone_ends_at_once(at, numbers, saved, again, config, corpus, tmp_path, monkeypatch, capfd):
     replace(monkeypatch, "update", at, lambda: [os.kill(os.getpid(), number) for number in numbers])
     run = begin(config, corpus, tmp_path / "run")
     sentence = f"the checkpoint of update {saved} is complete; resume with "

@@ -11,7 +11,7 @@ import torch
 
 from mt.data.fields import TEXT, AudioConfig, AudioField, Field
 from mt.data.fields.text import TextConfig
-from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers, Unit, train
+from mt.data.tokenizer import EOS, TokenizerConfig, Tokenizers, train
 from mt.decoding.streaming import Session
 from mt.decoding.streaming.extend import ExtendedSession
 from mt.decoding.streaming.session import Streaming
@@ -92,20 +92,10 @@ def translator_of(model: Seq2Seq, tokenizers: Tokenizers, field: Field = TEXT) -
 def setting(tokenizers: Tokenizers) -> Callable[..., Streaming]:
     """setting(attention, encoder, decoder, search=, unit=, tokenizers=, bias=, copy=): of a random model."""
 
-    def made(
-        attention: dict[str, Any],
-        encoder: str = "lstm",
-        decoder: str = "luong",
-        *,
-        search: SearchConfig = SEARCH,
-        unit: Unit = "word",
-        tokenizers: Tokenizers = tokenizers,
-        bias: float = 0.0,
-        copy: bool = False,
-    ) -> Streaming:
+    def made(attention, encoder="lstm", decoder="luong", *, tokenizers=tokenizers, bias=0.0, copy=False, **policy):
         parts = {"embedding": {"tie_output": False}, "decoder": {"name": decoder, "copy": copy}}
         model = random_model(tokenizers, attention, bias, encoder, **parts)
-        return Streaming(translator_of(model, tokenizers), search, unit)
+        return Streaming(translator_of(model, tokenizers), **{"search": SEARCH, "unit": "word"} | policy)
 
     return made
 
@@ -141,9 +131,7 @@ def sentences() -> Callable[..., Sources]:
 def decoded(setting: Streaming, rows: Any, search: SearchConfig | None = None, **options: Any) -> list[Hypothesis]:
     """The best hypotheses of whole sources, decoded in one batch."""
     size = len(setting.tokenizers.target)
-    result = decode_ids(
-        setting.translator.model, rows, search or setting.search, vocab_size=size, precision="fp32", **options
-    )
+    result = decode_ids(setting.translator.model, rows, search or setting.search, vocab_size=size, **options)
     return [hypotheses[0] for hypotheses in result]
 
 

@@ -238,9 +238,7 @@ def forced(model: Any, row: list[int], tokens: tuple[int, ...]) -> Loss:
 def test_the_score_of_a_hypothesis_is_its_own(options: dict[str, Any], search: Any) -> None:
     """And its alignment is the posterior of all its tokens."""
     model = build(2.0, **options).float()
-    for row, hypotheses in zip(
-        ROWS, decode_ids(model, ROWS, search, vocab_size=TARGETS, precision="fp32"), strict=True
-    ):
+    for row, hypotheses in zip(ROWS, decode_ids(model, ROWS, search, vocab_size=TARGETS), strict=True):
         assert len({hypothesis.tokens for hypothesis in hypotheses}) > 1 or search.name == "sample"
         for hypothesis in hypotheses:
             loss = forced(model, row, hypothesis.tokens)
@@ -253,7 +251,7 @@ def test_the_score_of_a_hypothesis_is_its_own(options: dict[str, Any], search: A
 def test_an_ensemble_averages_what_its_models_predict(other: str) -> None:
     models = [build(2.0, **MONO).float(), build(1.0, other, **(NEAR if other == "marginal" else {})).float()]
     ensemble = Ensemble(models)
-    found = decode_ids(ensemble, ROWS, SEARCHES[0], vocab_size=TARGETS, precision="fp32")
+    found = decode_ids(ensemble, ROWS, SEARCHES[0], vocab_size=TARGETS)
     for row, hypotheses in zip(ROWS, found, strict=True):
         for hypothesis in hypotheses:
             each = torch.stack([-forced(model, row, hypothesis.tokens).token_losses for model in models])
