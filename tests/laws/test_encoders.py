@@ -1,5 +1,6 @@
 """What every encoder of the table must keep: padding changes nothing; a causal one can go on from its state."""
 
+import itertools
 import random
 from typing import Any
 
@@ -11,7 +12,7 @@ from mt.data.batches import Batch
 from mt.models.decoders import DECODERS
 from mt.models.encoders import ENCODERS, Encoder
 from tests.marks import combined
-from tests.models.small import small
+from tests.models.small import arrivals, piece, small
 
 WITH_DROPOUT = [name for name in ENCODERS if "dropout" in ENCODERS[name].Config.model_fields]
 INCREMENTAL = [name for name, kind in ENCODERS.items() if kind.incremental]
@@ -94,26 +95,22 @@ def test_pieces_of_a_source_are_encoded_as_the_whole(incremental: Encoder, seed:
     draw = random.Random(seed)
     whole = incremental(vectors, mask)
     lengths = mask.sum(1).tolist()
-    begins = [0] * len(lengths)
     state = None
     complete = [False] * len(lengths)
     parts = [whole.values.new_empty(0, whole.values.shape[2])] * len(lengths)
-    while not all(complete):
-        counts = [min(draw.choice((0, 1, 2, 4)), length - b) for b, length in zip(begins, lengths, strict=True)]
-        piece = torch.full((5, max(1, *counts), 6), torch.nan)
-        for row, (begin, count) in enumerate(zip(begins, counts, strict=True)):
-            piece[row, :count] = vectors[row, begin : begin + count]
-        begins = [begin + count for begin, count in zip(begins, counts, strict=True)]
+    for begins, ends in itertools.chain(arrivals(lengths, draw), itertools.repeat([lengths] * 2)):
         complete = [
-            done or (b == length and draw.random() < 0.7)
-            for done, b, length in zip(complete, begins, lengths, strict=True)
+            done or (end == length and draw.random() < 0.7)
+            for done, end, length in zip(complete, ends, lengths, strict=True)
         ]
-        new = torch.arange(piece.shape[1]) < torch.tensor(counts)[:, None]
-        encoded, state = incremental.extend(piece, new, state, torch.tensor(complete))
+        new, real = piece(vectors, begins, ends, torch.nan)
+        encoded, state = incremental.extend(new, real, state, torch.tensor(complete))
         values = encoded.values
         assert values.shape[:2] == encoded.mask.shape and not values[~encoded.mask].any()
         parts = [torch.cat((parts[row], values[row, encoded.mask[row]])) for row in range(5)]
-        assert [len(part) for part in parts] == begins, "all that can be known is given, and no more"
+        assert [len(part) for part in parts] == ends, "all that can be known is given, and no more"
+        if all(complete):
+            break
     assert_close([torch.cat(parts), encoded.final_state], [whole.values[whole.mask], whole.final_state])
     assert all(len(part) == 5 for part in state), "batch first, so that rows can be kept and dropped"
 

@@ -1,6 +1,7 @@
-"""Small models of any parts, and values as an encoder gives them."""
+"""Small models of any parts, values as an encoder gives them, and sources that arrive in pieces."""
 
-from collections.abc import Mapping
+import random
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -33,3 +34,24 @@ def encoded(values: Tensor, mask: Tensor | None = None) -> Encoded:
     """mask: by default all positions are real."""
     mask = torch.ones(values.shape[:2], dtype=torch.bool) if mask is None else mask
     return Encoded(values, mask, values[:, 0])
+
+
+Counts = Sequence[int]
+
+
+def arrivals(lengths: Counts, draw: random.Random, steps: Counts = (0, 0, 1, 2, 4)) -> Iterator[tuple[Counts, Counts]]:
+    """How many positions of each source had come, and have come now, again and again until all have."""
+    before = [0] * len(lengths)
+    while before != [*lengths]:
+        after = [min(count + draw.choice(steps), length) for count, length in zip(before, lengths, strict=True)]
+        yield before, after
+        before = after
+
+
+def piece(values: Tensor, before: Counts, after: Counts, garbage: float) -> tuple[Tensor, Tensor]:
+    """What has come of each source, with garbage on padding, and its mask."""
+    new = [row[begin:end] for row, begin, end in zip(values, before, after, strict=True)]
+    mask = torch.arange(max(1, *map(len, new))) < torch.tensor([*map(len, new)])[:, None]
+    result = values.new_full((*mask.shape, *values.shape[2:]), garbage)
+    result[mask] = torch.cat(new)
+    return result, mask

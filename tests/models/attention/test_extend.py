@@ -1,7 +1,6 @@
 """Sources that are still arriving: a memory that grows, and hard steps that say "not yet"."""
 
 import random
-from collections.abc import Iterator
 
 import pytest
 import torch
@@ -12,32 +11,10 @@ from mt.models.attention.base import Attention, Memory
 from mt.models.encoders import Encoded
 from mt.step import NEEDS_MORE_SOURCE, SELECTED_NONE
 from tests.marks import exhaustive
-from tests.models.small import encoded
+from tests.models.small import arrivals, encoded, piece
 
 SIZE = 6
 STEPS = 7
-
-
-def arrivals(lengths: list[int], seed: int) -> Iterator[list[int]]:
-    """How many positions of each source have arrived, again and again until all have: at first one or more, then any
-    number, and nothing of a source that has ended."""
-    draw = random.Random(seed)
-    arrived = [draw.randint(1, min(3, length)) for length in lengths]
-    yield arrived
-    while arrived != lengths:
-        arrived = [
-            min(count + draw.choice((0, 0, 1, 2, 4)), length) for count, length in zip(arrived, lengths, strict=True)
-        ]
-        yield arrived
-
-
-def new_positions(batch, before: list[int], after: list[int]) -> Encoded:
-    """Positions `before` .. `after` of each source, with garbage on padding."""
-    counts = [b - a for a, b in zip(before, after, strict=True)]
-    values = torch.full((len(counts), max(1, *counts), SIZE), 1e4)
-    for row, (begin, end) in enumerate(zip(before, after, strict=True)):
-        values[row, : end - begin] = batch.values[row, begin:end]
-    return encoded(values, torch.arange(values.shape[1]) < torch.tensor(counts)[:, None])
 
 
 class Reader:
@@ -89,12 +66,12 @@ def test_steps_of_a_source_that_arrives_are_those_of_the_whole_source(monotonic,
         reader = Reader(attention, batch.queries)
         state = None
         memory = None
-        before = [0] * 8
-        for arrived in (*arrivals(lengths.tolist(), seed), lengths.tolist()):
+        for before, arrived in (*arrivals(lengths.tolist(), random.Random(seed)), [lengths.tolist()] * 2):
             # In some, a source is known to have ended when nothing has come any more.
             complete = torch.tensor(before if seed == 1 else arrived) == lengths
-            memory = arriving.extend(attention.init_memory, memory, new_positions(batch, before, arrived), complete)
-            state, before = reader.read(memory, state), arrived
+            new = encoded(*piece(batch.values, before, arrived, 1e4))
+            memory = arriving.extend(attention.init_memory, memory, new, complete)
+            state = reader.read(memory, state)
             memory = arriving.trim(attention, memory, state) if trimmed else memory
         memory = attention.init_memory(batch.encoded)
         state = attention.init_state(memory, hard=True)

@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from mt.models.frontends.logmel import LogMel, LogMelConfig
+from tests.models.small import arrivals, piece
 
 HOP = 80
 LENGTHS = (23, 1, 8, 17)
@@ -58,21 +59,15 @@ def test_pieces_of_a_sound_give_the_vectors_of_the_whole(options, sounds: Tensor
     frontend = build(**options)
     draw = random.Random(str(options))
     vectors, places = frontend(sounds, mask)
-    begins = [0] * len(LENGTHS)
     state = None
     result: list[list[Tensor]] = [[] for _ in LENGTHS]
-    while begins != list(LENGTHS):
-        ends = [min(begin + draw.choice((0, 1, 2, 7)), length) for begin, length in zip(begins, LENGTHS, strict=True)]
-        new = [sounds[row, begin:end] for row, (begin, end) in enumerate(zip(begins, ends, strict=True))]
-        real = torch.arange(max(1, *map(len, new))) < torch.tensor([len(each) for each in new])[:, None]
-        piece = torch.full((len(new), real.shape[1], HOP), 12_345, dtype=torch.int16)
-        piece[real] = torch.cat(new)
+    for begins, ends in arrivals(LENGTHS, draw, (0, 1, 2, 7)):
+        new, real = piece(sounds, begins, ends, 12_345)
         complete = torch.tensor(ends) == torch.tensor(LENGTHS)
-        given, mark, state = frontend.extend(piece, real, complete, state)
+        given, mark, state = frontend.extend(new, real, complete, state)
         for row, each in enumerate(result):
             each.append(given[row, mark[row]])
         assert all(len(part) == len(LENGTHS) for part in state), "batch first, so that rows can be kept and dropped"
-        begins = ends
     for row, each in enumerate(result):
         whole = vectors[row, places[row]]
         torch.testing.assert_close(torch.cat(each), whole, atol=1e-4, rtol=1e-4)
