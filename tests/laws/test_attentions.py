@@ -18,12 +18,16 @@ def attention(case, shake) -> Attention:
     return shake(build_attention(case.config, SIZE, SIZE))
 
 
+@pytest.fixture
+def memory(attention, batch) -> Memory:
+    return attention.init_memory(batch.encoded)
+
+
 def close(actual: torch.Tensor, expected: torch.Tensor) -> None:
     torch.testing.assert_close(actual, expected, atol=3e-6, rtol=1e-5)
 
 
-def test_forward_is_step_in_a_loop(attention, case, batch):
-    memory = attention.init_memory(batch.encoded)
+def test_forward_is_step_in_a_loop(attention, case, batch, memory):
     fast = attention(batch.queries, memory, hard=case.hard)
     slow = Attention.forward(attention, batch.queries, memory, hard=case.hard)
     assert fast.weights.dtype == torch.float32
@@ -69,8 +73,8 @@ def test_padding_gets_no_gradient(attention, case, batch):
     assert not values.grad[~batch.mask].any()
 
 
-def test_contexts_are_the_weighted_values_and_weights_a_share_of_one(attention, case, batch):
-    output = attention(batch.queries, attention.init_memory(batch.encoded), hard=case.hard)
+def test_contexts_are_the_weighted_values_and_weights_a_share_of_one(attention, case, batch, memory):
+    output = attention(batch.queries, memory, hard=case.hard)
     close(output.contexts, output.weights @ batch.values.masked_fill(~batch.mask[..., None], 0.0))
     assert (output.weights >= 0).all()
     sums = output.weights.sum(-1)
@@ -78,19 +82,17 @@ def test_contexts_are_the_weighted_values_and_weights_a_share_of_one(attention, 
     assert (sums >= 1 - 1e-6).all() >= attention.mass_preservation
 
 
-def test_keys_and_values_are_told_apart(attention, case, batch):
+def test_keys_and_values_are_told_apart(attention, case, batch, memory):
     """Weights come from the keys, contexts from the values."""
-    memory = attention.init_memory(batch.encoded)
     before = attention(batch.queries, memory, hard=case.hard)
     after = attention(batch.queries, memory._replace(values=memory.values.flip(-1)), hard=case.hard)
     assert torch.equal(before.weights, after.weights)
     close(after.contexts, before.contexts.flip(-1))
 
 
-def test_rows_can_be_kept_dropped_and_reordered_between_steps(attention, case, batch):
+def test_rows_can_be_kept_dropped_and_reordered_between_steps(attention, case, batch, memory):
     """What a beam search does to memory and state."""
     index = torch.tensor([5, 5, 0, 7, 3])
-    memory = attention.init_memory(batch.encoded)
     first = attention.step(batch.queries[:, 0], memory, attention.init_state(memory, hard=case.hard), hard=case.hard)
     straight = attention.step(batch.queries[:, 1], memory, first.state, hard=case.hard)
     chosen = Memory(tuple(keys[index] for keys in memory.keys), memory.values[index], memory.mask[index])
@@ -100,9 +102,8 @@ def test_rows_can_be_kept_dropped_and_reordered_between_steps(attention, case, b
     close(AttentionOutput.stack([moved], 11).weights, AttentionOutput.stack([straight], 11).weights[index])
 
 
-def test_a_step_leaves_nothing_behind_and_says_where_it_stopped(attention, case, batch):
+def test_a_step_leaves_nothing_behind_and_says_where_it_stopped(attention, case, batch, memory):
     """Hard steps alone have stops."""
-    memory = attention.init_memory(batch.encoded)
     before = [part.clone() for part in attention.init_state(memory, hard=case.hard)]
     state = attention.init_state(memory, hard=case.hard)
     step, again = (attention.step(batch.queries[:, 0], memory, state, hard=case.hard).attended for _ in range(2))
@@ -116,8 +117,7 @@ def test_a_step_leaves_nothing_behind_and_says_where_it_stopped(attention, case,
         assert (step.stops[selected] < batch.mask.sum(1)[selected]).all()
 
 
-def test_half_precision_values_give_half_precision_contexts(attention, case, batch):
-    memory = attention.init_memory(batch.encoded)
+def test_half_precision_values_give_half_precision_contexts(attention, case, batch, memory):
     memory = memory._replace(values=memory.values.bfloat16())
     for output in (
         attention(batch.queries, memory, hard=case.hard),
@@ -126,9 +126,8 @@ def test_half_precision_values_give_half_precision_contexts(attention, case, bat
         assert (output.contexts.dtype, output.weights.dtype) == (torch.bfloat16, torch.float32)
 
 
-def test_a_step_that_is_forced_to_what_it_does_anyway_is_the_same(attention, case, batch):
+def test_a_step_that_is_forced_to_what_it_does_anyway_is_the_same(attention, case, batch, memory):
     """Its state, too, so that later steps go on from there; a position that is forced is all that is attended to."""
-    memory = attention.init_memory(batch.encoded)
     state = attention.init_state(memory, hard=case.hard)
     width = memory.mask.shape[1]
     for query in batch.queries.unbind(1):

@@ -21,6 +21,7 @@ from mt.errors import UserError
 from mt.evaluation.teacher_forcing import teacher_forced_pass
 from mt.models.seq2seq import Seq2Seq
 from mt.training.start import begin
+from mt.trees import select_rows
 from tests.marks import chosen
 from tests.refusals.sentences import require_refusal
 from tests.training.runs import batches, finished, logged
@@ -168,10 +169,8 @@ def test_pairs_without_links_cost_nothing(guided: Guided) -> None:
     assert 0 < with_links.sum() < len(with_links)
     whole = model(batch)
     assert torch.equal(whole.sum, model(batch._replace(linked=None)).sum)
-    rows = {name: part for name, part in batch._asdict().items() if isinstance(part, torch.Tensor)}
-    some = type(batch)(**{name: part[with_links] for name, part in rows.items()})
+    some, others = (select_rows(batch, rows.nonzero()[:, 0]) for rows in (with_links, ~with_links))
     torch.testing.assert_close(model(some).links, whole.links, rtol=1e-5, atol=1e-4)
-    others = type(batch)(**{name: part[~with_links] for name, part in rows.items()})
     assert float(model(others).links.detach()) == 0
 
 
@@ -265,7 +264,7 @@ def test_an_aligner_asks_with_the_word_that_it_looks_for(guided: Guided) -> None
     batch = batches(config, corpus)[0].read()
     whole = model(batch).aligned
     torch.testing.assert_close(whole.sum(-1), torch.ones_like(whole[..., 0]))
-    one = type(batch)(**{name: part[:1] for name, part in batch._asdict().items() if isinstance(part, torch.Tensor)})
+    one = select_rows(batch, torch.tensor([0]))
     longer = one._replace(source=pad(one.source, (0, 3)), source_mask=pad(one.source_mask, (0, 3)), linked=None)
     torch.testing.assert_close(model(longer).aligned[..., :-3], whole[:1], atol=1e-5, rtol=1e-4)
     other = one.target_out.clone()

@@ -198,10 +198,8 @@ def test_a_translation_begins_as_asked(search, ours, sentences) -> None:
     for source in sentences(3, least=4, most=6):
         free = read_by_words(session_of(ours, search), source)
         for prefix in ("tun dies ", "tun die"):
-            session = open_session(ours.translator, search, "word", asked(ours, prefix))
-            if isinstance(session, ExtendedSession):
-                session = session_of(ours, search, lexical=asked(ours, prefix).lexical)
-            read_by_words(session, source)
+            request = Request("a source", LexicalConstraints(prefix=prefix))
+            session = read_by_words(open_session(ours.translator, search, "word", request), source)
             assert session.text.startswith(prefix.rstrip()) and session.text != free.text
 
 
@@ -210,7 +208,7 @@ def test_what_has_no_room_yet_waits_and_leaves_other_sessions_alone(search, ours
     source = sentences(1, least=6, most=7)[0]
     (plain, other), prefix = (session_of(ours, search) for _ in range(2)), "tun das rein der die nie"
     long = glossaries_of({source[0]: prefix}, 1)[0]
-    asks: list[dict[str, Any]] = [{"lexical": asked(ours, f"{prefix} ").lexical}, {"glossary": long}]
+    asks: list[dict[str, Any]] = [{"lexical": LexicalConstraints(prefix=f"{prefix} ")}, {"glossary": long}]
     begun = [session_of(ours, search, **ask) for ask in asks]
     for word in source:
         read([*begun, plain], [word] * 3)
@@ -218,7 +216,7 @@ def test_what_has_no_room_yet_waits_and_leaves_other_sessions_alone(search, ours
     finish([*begun, plain, other])
     assert begun[0].text.startswith(f"{prefix} ") and (plain.words, plain.delays) == (other.words, other.delays)
     # At the end the limit holds, as where a hypothesis is extended.
-    session = session_of(ours, search, lexical=asked(ours, prefix).lexical)
+    session = session_of(ours, search, lexical=LexicalConstraints(prefix=prefix))
     session.read(source[0])
     session.finish()
     assert session.cut and prefix.startswith(session.text[:4])
@@ -260,10 +258,6 @@ def test_phrases_are_refused_where_a_whole_source_is_read_as_if_it_arrived(searc
     texts = ["das nein", "das nein"]
     with pytest.raises(UserError, match=f"^text 2 asks for phrases, for which search={search.name} has no room"):
         simulated(translator, translator.tokenizers.source.encode(texts), search, texts, requests)
-
-
-def asked(ours: Streaming, prefix: str) -> Request:
-    return Request("a source", LexicalConstraints(prefix=prefix))
 
 
 @policies("alignatt-1", "agree-2", "wait-2", "retranslate")
