@@ -32,10 +32,8 @@ def start(configure: Callable[..., Config], corpus: Corpus, tmp_path: Path) -> C
 def scored(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Replaces what validations measure by a list of scores, in turn, of statistics of the attention, and of losses."""
 
-    def replace(
-        values: list[float], name: str = "bleu", stats: Mapping[str, float] = {}, others: Mapping[str, list[float]] = {}
-    ) -> None:
-        columns = {"loss": [9.0] * len(values), **others, name: values}
+    def replace(bleu: list[float], stats: Mapping[str, float] = {}, others: Mapping[str, list[float]] = {}) -> None:
+        columns = {"loss": [9.0] * len(bleu), **others, "bleu": bleu}
         turn = iter([dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)])
         monkeypatch.setattr(validation, "dev_scores", lambda *_, **__: Validation(next(turn), [], dict(stats)))
 
