@@ -65,20 +65,15 @@ def test_a_word_shows_its_links_both_ways_its_mass_and_the_runners_up(opened) ->
     tab = opened([HOUSE])
     tab.get_by_role("button", name="alte").hover()
     said = tab.locator(".said")
-    assert (
-        "“alte” looks at “old” 80\xa0%, “house” 15\xa0%, “the” 5\xa0%; mass 1.00; probability 50\xa0%"
-        in said.inner_text()
-    )
+    text = said.inner_text
+    assert "“alte” looks at “old” 80\xa0%, “house” 15\xa0%, “the” 5\xa0%; mass 1.00; probability 50\xa0%" in text()
     assert said.locator("li").all_inner_texts() == ["alte\n50\xa0%", "neue\n40\xa0%"]
     assert tab.locator(".source .word.linked").all_inner_texts() == ["the", "old", "house"]
     tab.get_by_role("button", name="old", exact=True).hover()
-    assert (
-        "“old” is looked at by “alte” 80\xa0%, “Haus” 30\xa0%, “das” 10\xa0%; mass over all words 1.20"
-        in said.inner_text()
-    )
+    assert "“old” is looked at by “alte” 80\xa0%, “Haus” 30\xa0%, “das” 10\xa0%; mass over all words 1.20" in text()
     assert tab.locator(".target .word.linked").all_inner_texts() == ["das", "alte", "Haus"]
     tab.locator(".cell[data-i='2'][data-j='2']").hover()
-    assert "weight 0.600 on “house”" in said.inner_text()
+    assert "weight 0.600 on “house”" in text()
 
 
 def test_links_are_curves_as_strong_as_their_weights(opened) -> None:

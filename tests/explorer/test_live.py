@@ -21,9 +21,8 @@ def test_one_question_is_under_way_and_the_latest_comes_next(serve, tab) -> None
     tab.wait_for_timeout(900)
     texts = [asked["text"] for asked in server.asked]
     assert texts[0] == "t" and texts[-1] == "the old house" and len(texts) <= 7
-    assert (
-        "top" not in server.asked[0] and server.asked[-1]["top"] == 6
-    )  # runners-up, when nothing was typed for a while
+    # Runners-up, when nothing was typed for a while.
+    assert "top" not in server.asked[0] and server.asked[-1]["top"] == 6
 
 
 def test_a_streamed_model_writes_word_by_word_and_takes_nothing_back(serve, tab) -> None:
