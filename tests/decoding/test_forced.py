@@ -26,7 +26,9 @@ VOCABULARY = 50
 @pytest.mark.parametrize("attention", ["general", "mocha"])
 def test_of_150_tokens_a_beam_s_score_is_the_forced_one(attention: str, copy: bool) -> None:
     """Summed in float32, it would be off by more than 1e-4."""
-    model = shaken(small(VOCABULARY, VOCABULARY, attention={"name": attention}, decoder={"copy": copy}), 1, 0.2)
+    decoder = {"hidden_size": 12, "readout_size": 8, "copy": copy}
+    parts = {"embedding": {"embedding_dim": 8}, "encoder": {"hidden_size": 12}, "decoder": decoder}
+    model = shaken(small(VOCABULARY, VOCABULARY, attention={"name": attention}, **parts), 1, 0.2)
     model.decoder.output.bias.data[EOS] = -100.0
     sources = [np.arange(4, 4 + length) for length in (7, 20)]
     search = BeamConfig(beam_size=4, n_best=4, max_length=150, length_penalty=0.0, no_repeat_ngram_size=2)
