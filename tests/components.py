@@ -29,15 +29,13 @@ SMALL = {"attention_dim": 5, "max_source_length": 12, "window": 2}
 
 def loss_beside(options: Any, attention: nn.Module, output: Any, losses: Tensor, *masks: Tensor) -> Any:
     """What an attention with these options adds to the loss, or None. masks: of the source and the target."""
-    parts: Any = SimpleNamespace(
-        config=SimpleNamespace(attention=options), decoder=SimpleNamespace(attention=attention)
-    )
+    made: Any = SimpleNamespace(config=SimpleNamespace(attention=options), decoder=SimpleNamespace(attention=attention))
     source_mask, target_mask = masks
     nothing: Any = None
     batch = batches.Batch(nothing, nothing, nothing, nothing, target_mask)
     passed = Pass(batch, nothing, nothing, Memory((), nothing, source_mask), nothing, output)
-    own = {term: LOSSES[term](parts.config) for term in (latency, quantity, reinforce)}
-    terms = [weight * term(parts, passed, losses) for term, weight in own.items() if weight]
+    own = {term: LOSSES[term](made.config) for term in (latency, quantity, reinforce)}
+    terms = [weight * term(made, passed, losses) for term, weight in own.items() if weight]
     return sum(terms) if terms else None
 
 

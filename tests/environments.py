@@ -46,11 +46,9 @@ def python_with(requirements: Path) -> Path:
 def _made(folder: Path, packages: str, requirements: Path) -> str | None:
     """Makes the environment; returns why it could not be made."""
     shutil.rmtree(folder, ignore_errors=True)
+    venv = [sys.executable, "-m", "venv", "--without-pip", str(folder)]
     pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin/python"), "install", "--quiet", "--no-deps"]
-    for command in (
-        [sys.executable, "-m", "venv", "--without-pip", str(folder)],
-        [*pip, "--retries", "1", "--requirement", str(requirements)],
-    ):
+    for command in (venv, [*pip, "--retries", "1", "--requirement", str(requirements)]):
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=_MOST_SECONDS, check=False)
         except subprocess.TimeoutExpired:

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from mt.distributed import ProcessGroup
-from mt.errors import UserError
 from tests.refusals.sentences import require_refusal
 
 
@@ -22,13 +21,13 @@ class Told(ProcessGroup):
 
 
 def test_what_differs_is_told() -> None:
-    with pytest.raises(UserError, match=r"seed is 1 in process 0 \(on .*\) and 2 in process 1 \(on other\): start all"):
-        Told(0, 2).require_alike({"attention": "general", "seed": 1})
+    facts = r"seed is 1 in process 0 \(on .*\) and 2 in process 1 \(on other\): start all"
+    require_refusal(lambda: Told(0, 2).require_alike({"attention": "general", "seed": 1}), facts)
 
 
 def test_a_folder_that_is_not_shared(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"process 1 \(on other\) does not see the files of process 0 .* that all"):
-        Told(0, 2).require_shared(tmp_path)
+    facts = r"process 1 \(on other\) does not see the files of process 0 .* that all"
+    require_refusal(lambda: Told(0, 2).require_shared(tmp_path), facts)
     assert not [*tmp_path.iterdir()]
 
 

@@ -160,14 +160,11 @@ call(sys.argv[1], sys.argv[2:])
 
 def test_the_core_translates_by_onnx_without_the_rest(graphs: Path):
     command = [sys.executable, "-c", CORE.format(names=declared())]
-    arguments = ["translate", str(graphs), "--engine", "onnx", "--beam", "2"]
-    done = subprocess.run([*command, *arguments], input="two cats\n", capture_output=True, text=True, cwd=ROOT)
-    search = BeamConfig(beam_size=2)
-    expected = mt.load(graphs, engine="onnx").translate("two cats", search)
-    assert (done.stderr, done.stdout) == ("", f"{expected.text}\n")
-    arguments = ["stream", str(graphs), "--engine", "onnx", "--beam", "2"]
-    done = subprocess.run([*command, *arguments], input="two cats\n", capture_output=True, text=True, cwd=ROOT)
-    assert (done.stderr, done.stdout) == ("", f"{expected.text}\n")
+    expected = mt.load(graphs, engine="onnx").translate("two cats", BeamConfig(beam_size=2))
+    for verb in ("translate", "stream"):
+        words = [*command, verb, str(graphs), "--engine", "onnx", "--beam", "2"]
+        done = subprocess.run(words, input="two cats\n", capture_output=True, text=True, cwd=ROOT)
+        assert (done.stderr, done.stdout) == ("", f"{expected.text}\n")
     done = subprocess.run([*command, "train"], capture_output=True, text=True, cwd=ROOT)
     assert (done.returncode, done.stdout) == (2, "")
     sentence = r"error: mt train needs \w+, which is not installed: pip install 'attentive-mt\[train\]'\n"

@@ -80,7 +80,7 @@ def bare(monkeypatch):
         ("한국어", "some Hangul characters"),
         ("ไทย", "some Thai characters"),
         ("🙂🚲", "some of the symbols"),
-        ("\n", None),
+        ("\n", ""),
     ],
 )
 def test_a_script_without_a_font_is_said_once(bare, capsys, text, missing):

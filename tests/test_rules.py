@@ -188,9 +188,7 @@ def no_packing(module: str, tree: ast.Module, text: str) -> Iterator[tuple[int, 
     """One statement a line: `a, b = x, y` swaps what it names, and does not save lines."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple):
-            targets = {
-                ast.unparse(one) for target in node.targets if isinstance(target, ast.Tuple) for one in target.elts
-            }
+            targets = {ast.unparse(one) for left in node.targets if isinstance(left, ast.Tuple) for one in left.elts}
             read = {ast.unparse(part) for part in ast.walk(node.value) if isinstance(part, ast.expr)}
             if targets and not targets & read:
                 yield node.lineno, ast.unparse(node)

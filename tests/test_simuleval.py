@@ -35,13 +35,12 @@ def instances(unit: str, seed: int) -> list[Instance]:
     for index in range(COUNT):
         source, reference, words = (draw.choices(WORDS, k=draw.randint(1, 30)) for _ in range(3))
         words = [] if index % 50 == 7 else words
-        length = len(words) if unit == "word" else len("".join(words))
         begin = len(source) if index % 11 == 3 else draw.randint(1, len(source))
-        delays = sorted(draw.randint(begin, len(source)) for _ in range(length))
         text = (" " if index % 100 else "  ").join(reference) + (" \n" if index % 70 == 5 else "\n")
         pieces = tuple("".join(f"▁{word}" for word in words)) if unit == "subword" else None
-        if pieces is not None:
-            delays = sorted(draw.randint(begin, len(source)) for _ in pieces)
+        delays = sorted(
+            draw.randint(begin, len(source)) for _ in pieces or (words if unit == "word" else "".join(words))
+        )
         given = {"source": " ".join(source), "source_length": len(source), "prediction_spm": pieces}
         text = text.strip() if unit == "subword" else text
         result.append(Instance(index=index, prediction=" ".join(words), delays=tuple(delays), reference=text, **given))

@@ -13,8 +13,7 @@ from data_prep.prepare import prepare
 from mt.__main__ import call
 from mt.config import Config
 from mt.data.corpus import Corpus
-from mt.training.start import begin
-from mt.training.train import train_and_test
+from tests.conftest import finished
 from tests.refusals.sentences import require_refusal
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
@@ -108,10 +107,8 @@ def corpus(config: Config, corpora: Path) -> Corpus:
 
 
 @pytest.fixture(scope="module")
-def run(config: Config, corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    run = begin(config, corpus, tmp_path_factory.mktemp("runs") / "run")
-    train_and_test(run)
-    return run.folder
+def run(config: Config, corpora: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return finished(config, corpora, tmp_path_factory.mktemp("runs") / "run")
 
 
 def test_it_learns_and_leaves_what_a_run_of_text_leaves(kind: str, run: Path, corpus: Corpus):

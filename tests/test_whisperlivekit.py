@@ -163,11 +163,7 @@ def test_updates_that_are_refused_keep_the_session(connected: Connected, transla
         (update("") | {"words": ["two"]}, "bad_protocol", "this is no message of protocol 1 (words.0: Input should be"),
         (update("two small cats"), "processing_failed", "committed words changed: send all of the utterance, and in"),
         (update("two"), "processing_failed", "committed words changed: send all of the utterance, and in the tail"),
-        (
-            update("two big", tail="a" * 4995),
-            "processing_failed",
-            "the utterance has 5001 characters, and at most 5000",
-        ),
+        (update("two big", tail="a" * 4995), "processing_failed", "the utterance has 5001 characters, and at most 500"),
     ):
         answer = asked(socket, message)
         assert (answer["type"], answer["code"]) == ("error", code) and answer["message"].startswith(sentence)

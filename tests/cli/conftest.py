@@ -16,15 +16,20 @@ Call = Callable[..., Jobs]
 
 
 @pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Call:
-    """Calls the command line in a folder of its own; gives the plain configuration and the overrides of each job.
+def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A folder of its own, in which train.py is called."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "")
+    monkeypatch.setattr(sys, "argv", ["train.py"])
+
+
+@pytest.fixture
+def call(shell: None) -> Call:
+    """Calls the command line; gives the plain configuration and the overrides of each job.
 
     body: what a job does, of its configuration.
     """
     register()
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HYDRA_FULL_ERROR", "")
-    monkeypatch.setattr(sys, "argv", ["train.py"])
 
     def called(*arguments: str, name: str = "config", body: Callable[[dict[str, Any]], None] | None = None) -> Jobs:
         jobs: Jobs = []

@@ -3,7 +3,6 @@
 import re
 import shutil
 import signal
-import sys
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
@@ -15,6 +14,7 @@ from omegaconf import OmegaConf
 
 from mt.cli.composition import STATUS, output_folder
 from mt.cli.start import continued_config, resumed_config
+from mt.cli.train import command
 from mt.cli.training import run_jobs
 from mt.common.options import parse
 from mt.config import Config
@@ -40,6 +40,20 @@ def run(call: Call) -> Run:
     return lambda *arguments: [(read(plain), overrides) for plain, overrides in call(*arguments)]
 
 
+@pytest.fixture
+def refusal(capfd: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """The one sentence with which a call ends."""
+
+    def of(call: Callable[..., object], *arguments: Any, **options: Any) -> str:
+        with pytest.raises(SystemExit) as end:
+            call(*arguments, **options)
+        output, errors = capfd.readouterr()
+        assert (end.value.code, output, errors.count("\n"), errors[:7]) == (STATUS, "", 1, "error: ")
+        return errors[7:]
+
+    return of
+
+
 def test_home_is_that_of_the_user(call: Call):
     ((plain, _),) = call("dataset=files", "dataset.folder=~/data", "~preset")
     assert plain["dataset"]["folder"] == str(Path.home() / "data")
@@ -52,12 +66,10 @@ def test_a_preset_chooses_parts_that_give_way_to_the_command_line(run: Run):
     assert config.search.name == "greedy" and overrides == ["dataset=multi30k", "search=greedy"]
 
 
-def test_an_option_of_a_preset_that_a_choice_lacks_is_refused_with_the_way_to_leave_it_out(call: Call, capfd):
-    with pytest.raises(SystemExit) as end:
-        call("dataset=morse", "encoder=gru", body=read)
-    sentence = "error: unknown option encoder.forget_bias here: it is an option of encoder.name=bilstm or "
-    error = capfd.readouterr().err
-    assert end.value.code == STATUS and error.startswith(sentence) and "(~encoder.forget_bias)\n" in error
+def test_an_option_of_a_preset_that_a_choice_lacks_is_refused_with_the_way_to_leave_it_out(call: Call, refusal):
+    sentence = refusal(call, "dataset=morse", "encoder=gru", body=read)
+    assert sentence.startswith("unknown option encoder.forget_bias here: it is an option of encoder.name=bilstm or ")
+    assert sentence.endswith("(~encoder.forget_bias)\n")
     ((plain, _),) = call("dataset=morse", "encoder=gru", "~encoder.forget_bias", body=read)
     assert plain["encoder"]["hidden_size"] == 128
 
@@ -93,15 +105,14 @@ MISTAKES = [
 ]
 
 
-def test_aliases_of_aliases_without_end_are_refused_at_once(call: Call, capfd, tmp_path: Path):
+def test_aliases_of_aliases_without_end_are_refused_at_once(call: Call, refusal, tmp_path: Path):
     """Seventy-odd names stand for 9 ** 8 values; an alias that stands for a few is read."""
     file = tmp_path / "own/dataset/mine.yaml"
     file.parent.mkdir(parents=True)
     pairs = pairwise("abcdefghi")
     file.write_text("a: &a x\n" + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in pairs))
-    with pytest.raises(SystemExit):
-        call("--config-dir", str(tmp_path / "own"), "dataset=mine")
-    assert "mine.yaml has aliases of aliases (*name) without end: write there what" in capfd.readouterr().err
+    sentence = refusal(call, "--config-dir", str(tmp_path / "own"), "dataset=mine")
+    assert "mine.yaml has aliases of aliases (*name) without end: write there what" in sentence
     file.write_text("defaults: [phrasebook]\nlimit: &n 7\ndev_size: *n\n")
     [(plain, _)] = call(f"--config-dir={tmp_path / 'own'}", "dataset=mine")
     assert plain["dataset"]["dev_size"] == 7
@@ -115,26 +126,15 @@ def test_aliases_of_aliases_without_end_are_refused_at_once(call: Call, capfd, t
         ("defaults: [config, _self_]\nsede: 1\n", "unknown option sede: did you mean seed? "),
     ],
 )
-def test_a_configuration_of_ones_own_that_cannot_be_used(
-    text: str, sentence: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["train.py"])
-    monkeypatch.setenv("HYDRA_FULL_ERROR", "")
+@pytest.mark.usefixtures("shell")
+def test_a_configuration_of_ones_own_that_cannot_be_used(text: str, sentence: str, refusal, tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(text)
-    with pytest.raises(SystemExit) as end:
-        run_jobs(["--config-dir", str(tmp_path), "--config-name", "mine"])
-    errors = capfd.readouterr().err
-    assert end.value.code == STATUS and errors.startswith(f"error: {sentence}") and errors.count("\n") == 1
+    assert refusal(run_jobs, ["--config-dir", str(tmp_path), "--config-name", "mine"]).startswith(sentence)
 
 
 @pytest.mark.parametrize(("line", "sentence"), MISTAKES)
-def test_a_mistake_ends_as_one_sentence(call: Call, capfd, line: str, sentence: str):
-    with pytest.raises(SystemExit) as end:
-        call(*line.split(), body=read)
-    output, errors = capfd.readouterr()
-    assert end.value.code == STATUS
-    assert errors.startswith(f"error: {sentence}") and errors.count("\n") == 1 and output == ""
+def test_a_mistake_ends_as_one_sentence(call: Call, refusal, line: str, sentence: str):
+    assert refusal(call, *line.split(), body=read).startswith(sentence)
 
 
 def test_a_fault_of_the_program_is_none_of_the_user(call: Call):
@@ -274,9 +274,8 @@ def test_an_interrupt_ends_a_sweep_with_its_status(call: Call, interrupt: BaseEx
 
 def test_a_resumed_run_may_be_told_to_go_on_for_longer():
     before = Config(seed=5)
-    after = resumed_config(
-        before, ["resume=RUN", "folder=x", "corpora=y", "training.epochs=99", "search.beam_size=2", "device=cpu"]
-    )
+    places = ["resume=RUN", "folder=x", "corpora=y"]
+    after = resumed_config(before, [*places, "training.epochs=99", "search.beam_size=2", "device=cpu"])
     assert (after.training.epochs, after.search.beam_size, after.device) == (99, 2, "cpu")
     assert resumed_config(before, ["training.patience=null"]) == before
     assert after.model_copy(update={"training": before.training, "search": before.search, "device": "auto"}) == before
@@ -295,21 +294,15 @@ def test_a_command_that_goes_on_by_itself_may_change_what_resuming_may():
 @pytest.mark.parametrize("override", ["attention=mocha", "optimizer.lr=0.1", "seed=2", "dataset.folder=x"])
 def test_a_resumed_run_stays_the_run_that_it_is(override: str):
     key = override.partition("=")[0]
-    with pytest.raises(UserError, match=rf"^{re.escape(key)} cannot change when a run is resumed, since it would be"):
-        resumed_config(Config(), [override])
+    sentence = rf"^{re.escape(key)} cannot change when a run is resumed, since it would be"
+    require_refusal(lambda: resumed_config(Config(), [override]), sentence)
 
 
 # Entry points.
 
 
-def test_going_on_by_itself_needs_a_folder_that_is_the_same_every_time(monkeypatch, tmp_path: Path, capfd):
-    from mt.cli.train import command
-
+@pytest.mark.usefixtures("shell")
+def test_going_on_by_itself_needs_a_folder_that_is_the_same_every_time(monkeypatch: pytest.MonkeyPatch, refusal):
     monkeypatch.setattr("mt.cli.train.leave_at_once", lambda rank: None)
-    monkeypatch.setenv("HYDRA_FULL_ERROR", "")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["train.py"])
-    with pytest.raises(SystemExit):
-        command(["resume=auto"])
-    sentence = "error: resume=auto goes on in the folder that it is given, and this one has the time in its name: add "
-    assert capfd.readouterr().err == f"{sentence}folder=outputs/NAME\n"
+    sentence = "resume=auto goes on in the folder that it is given, and this one has the time in its name: add "
+    assert refusal(command, ["resume=auto"]) == f"{sentence}folder=outputs/NAME\n"

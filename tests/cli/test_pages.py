@@ -16,7 +16,7 @@ from mt.common.options import parse
 from mt.config import Config
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "reference")]
 COMPOSED = {"train.py": "train", "-m data_prep": "prepare"}
 COMMAND = re.compile(
     r"(?:.*[|;] *)?(?:\w+=\S+ )*(?:\.venv/bin/)?(?:python (?P<composed>train\.py|-m data_prep)"
@@ -62,11 +62,7 @@ original = Parser.parse_args
 
 @pytest.mark.parametrize(
     "page",
-    [
-        pytest.param(page, marks=pytest.mark.slow if page.stem in BEGIN[1:] else (), id=page.stem)
-        for page in PAGES
-        if page.parent.name != "reference"
-    ],
+    [pytest.param(page, marks=pytest.mark.slow if page.stem in BEGIN[1:] else (), id=page.stem) for page in PAGES],
 )
 def test_each_command_parses(page: Path, call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mt.cli.run_folders.checkpoint", SimpleNamespace(locate=lambda *_: None))  # RUN is no run

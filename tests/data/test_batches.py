@@ -61,12 +61,8 @@ def test_lengths_of_translations_are_padded_by_less_than_four_percent() -> None:
 
 
 def test_collate_by_hand() -> None:
-    batch = collate(
-        [
-            (np.array([7, 8, 3], dtype=np.int32), np.array([9, 3], dtype=np.int32)),
-            (np.array([5, 3], dtype=np.int32), np.array([4, 5, 6, 3], dtype=np.int32)),
-        ]
-    )
+    pairs = (([7, 8, 3], [9, 3]), ([5, 3], [4, 5, 6, 3]))
+    batch = collate([(np.array(source, np.int32), np.array(target, np.int32)) for source, target in pairs])
     assert batch.source.tolist() == [[7, 8, 3], [5, 3, 0]]
     assert batch.source_mask.tolist() == [[True, True, True], [True, True, False]]
     assert batch.target_in.tolist() == [[2, 9, 0, 0], [2, 4, 5, 6]]

@@ -17,6 +17,7 @@ from mt.data.corpus import Corpus
 from mt.data.dataset import DatasetConfig
 from mt.data.fields import ImageConfig
 from mt.data.tokenizer import TokenizerConfig
+from tests.data_prep.small import write_texts
 from tests.refusals.sentences import refusal_of
 
 
@@ -24,9 +25,8 @@ from tests.refusals.sentences import refusal_of
 def corpora(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     """Corpora of text with links of pieces, and of pictures that several examples share."""
     folder = tmp_path_factory.mktemp("text")
-    for split in ("train", "dev", "test"):
-        (folder / f"{split}.en").write_text("".join(f"a house of {number} rooms\n" for number in range(60)))
-        (folder / f"{split}.de").write_text("".join(f"ein Haus mit {number} Zimmern\n" for number in range(60)))
+    pairs = [(f"a house of {number} rooms", f"ein Haus mit {number} Zimmern") for number in range(60)]
+    write_texts(folder, train=pairs, dev=pairs, test=pairs)
     (folder / "links").write_text("0-0 1-1 2-2 3-3 4-4\n" * 60)
     image = pytest.importorskip("PIL.Image")
     for number in range(3):
@@ -85,8 +85,9 @@ BAD: dict[str, tuple[str, Changed]] = {
 
 
 @pytest.fixture
-def copy(corpora: Mapping[str, Path], tmp_path: Path) -> Path:
-    return Path(shutil.copytree(corpora["text"], tmp_path / "copy"))
+def shard(corpora: Mapping[str, Path], tmp_path: Path) -> Path:
+    """A file of training pairs, in a copy of a corpus."""
+    return Path(shutil.copytree(corpora["text"], tmp_path / "copy"), "train/data-00000.arrow")
 
 
 def written(path: Path, table: pa.Table, **options: Any) -> None:
@@ -105,7 +106,8 @@ def signed(folder: Path) -> None:
     (folder / "meta.json").write_text(json.dumps(meta))
 
 
-def refusal(folder: Path) -> str:
+def refusal(shard: Path) -> str:
+    folder = shard.parents[1]
     signed(folder)
     sentence = refusal_of(lambda: Corpus.open(folder).split("train"))
     assert sentence.startswith(f"{folder} is damaged (") and "\n" not in sentence
@@ -117,36 +119,32 @@ OFFSETS = {"negative": -5, "beyond the data": 1 << 30, "backwards": 1, "inside o
 
 @pytest.mark.parametrize("where", OFFSETS)
 @pytest.mark.parametrize("name", ["target_ids", "piece_links", "target", "references"])
-def test_offsets_are_checked(name: str, where: str, copy: Path) -> None:
-    path = copy / "train" / "data-00000.arrow"
-    table = with_column("target", lambda it: pa.array(["é" * n for n in range(3, 3 + len(it))]))(read_table(path))
-    written(path, table)
+def test_offsets_are_checked(name: str, where: str, shard: Path) -> None:
+    table = with_column("target", lambda it: pa.array(["é" * n for n in range(3, 3 + len(it))]))(read_table(shard))
+    written(shard, table)
     offsets = np.frombuffer(table[name].combine_chunks().buffers()[1], np.int32)[: len(table) + 1]
     changed = offsets.copy()
     changed[3] = changed[2] + 1 if where == "inside of a letter" else OFFSETS[where]
-    path.write_bytes(path.read_bytes().replace(offsets.tobytes(), changed.tobytes()))
+    shard.write_bytes(shard.read_bytes().replace(offsets.tobytes(), changed.tobytes()))
     if where != "inside of a letter" or name == "target":
-        assert "Invalid: " in refusal(copy)
+        assert "Invalid: " in refusal(shard)
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_what_reading_trusts_is_checked(what: str, copy: Path) -> None:
+def test_what_reading_trusts_is_checked(what: str, shard: Path) -> None:
     sentence, changed = BAD[what]
-    path = copy / "train" / "data-00000.arrow"
-    written(path, changed(read_table(path)))
-    assert sentence in refusal(copy)
+    written(shard, changed(read_table(shard)))
+    assert sentence in refusal(shard)
 
 
-def test_nothing_is_unpacked(copy: Path) -> None:
-    path = copy / "train" / "data-00000.arrow"
-    whole = read_table(path).combine_chunks()
+def test_nothing_is_unpacked(shard: Path) -> None:
+    whole = read_table(shard).combine_chunks()
     large = with_column("target", lambda it: pa.array([" " * 1_000_000] * len(it)))(whole)
-    written(path, large, options=pa.ipc.IpcWriteOptions(compression="zstd"))
-    assert path.stat().st_size < 1_000_000 and "data-00000.arrow is compressed" in refusal(copy)
+    written(shard, large, options=pa.ipc.IpcWriteOptions(compression="zstd"))
+    assert shard.stat().st_size < 1_000_000 and "data-00000.arrow is compressed" in refusal(shard)
 
 
 def test_rows_of_pictures_have_their_size(corpora: Mapping[str, Path], tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(corpora["pictures"], tmp_path / "copy"))
-    path = folder / "train" / "data-00000.arrow"
-    written(path, with_column("source_ids", first([1, 2, 3]))(read_table(path)))
-    assert "no picture of 16 pixels" in refusal(folder)
+    shard = Path(shutil.copytree(corpora["pictures"], tmp_path / "copy"), "train/data-00000.arrow")
+    written(shard, with_column("source_ids", first([1, 2, 3]))(read_table(shard)))
+    assert "no picture of 16 pixels" in refusal(shard)

@@ -9,15 +9,11 @@ from hypothesis import given, strategies as st
 from mt.data.tokenizer import UNK, LinkUnit, Tokenizer, TokenizerConfig, train, units
 from mt.data.tokenizer.training import ModelType
 from tests.data.conftest import Foreign
+from tests.data.test_tokenizer import GERMAN
 from tests.marks import combined, examples
 
 KINDS = get_args(ModelType)
-TEXTS = [
-    "Das kleine Haus ist alt, oder?",
-    "Zwei T-Shirts „blau“ kosten 12,50 Euro!",
-    "Wir sehen größere Häuser!",
-    "Es ist alt",
-]
+TEXTS = [*GERMAN, "Es ist alt"]
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,11 +12,12 @@ import pytest
 from mt import Translator, load
 from mt.decoding.confidence import FILE, Calibration, Confidence, features_of, load_calibration
 from mt.decoding.translation import Units
-from mt.errors import UserError
 from mt.evaluation.confidence import area_under_curve, calibrate, calibration_error, right_words, risk_coverage
 from mt.export.folder import export
 from mt.search.config import GreedyConfig
+from tests.refusals.sentences import require_refusal
 
+TABLE: dict[str, Any] = {"judged": "edits", "words": 3}
 TEXTS = ["two cats see houses", "the big dogs find streets", "three green birds leave bridges"]
 
 
@@ -63,8 +65,8 @@ def test_a_calibration_says_how_many_words_are_right() -> None:
     best = area_under_curve(chances[20_000:], right[20_000:])
     assert area_under_curve(confidences, right[20_000:]) == pytest.approx(best, abs=0.005)
     for same in (np.ones(5, bool), np.zeros(5, bool)):
-        with pytest.raises(UserError, match=r"confidences are calibrated by right and wrong words, and of these"):
-            calibrate(features[:5], same, "words")
+        sentence = "confidences are calibrated by right and wrong words, and of these"
+        require_refusal(lambda same=same: calibrate(features[:5], same, "words"), sentence)
     # Words that can be told apart leave the weights finite.
     apart = calibrate(np.array([[-5.0, 0], [-4, 0], [-1, 0], [0, 0]]), np.array([False, False, True, True]), "words")
     assert apart.confidences(np.array([[-9.0, 0], [0, 0]])) == [0, 1]
@@ -81,12 +83,11 @@ def test_area_error_and_risk_by_hand() -> None:
 
 
 def test_a_table_is_read_with_its_bounds(run: Path) -> None:
-    good = Calibration(judged="words", words=3, weights=(1.0, 0.0, 0.0), centres=(0.0, 1.0), shares=(0.25, 0.75))
+    good = Calibration(**TABLE, weights=(1.0, 0.0, 0.0), centres=(0.0, 1.0), shares=(0.25, 0.75))
     assert good.confidences(np.array([[0.0, 0], [0.5, 0], [2, 0]])) == [0.25, 0.5, 0.75]
     for wrong in ({"centres": (1.0, 0.0)}, {"shares": (0.75, 0.25)}, {"shares": (0.5,)}, {"shares": (0.5, 2.0)}):
         (run / FILE).write_text(json.dumps(good.model_dump() | wrong))
-        with pytest.raises(UserError, match="is no table of confidences"):
-            load_calibration(run)
+        require_refusal(lambda: load_calibration(run), "is no table of confidences")
     shutil.rmtree(run)
     assert load_calibration(run) is None
 
@@ -94,7 +95,7 @@ def test_a_table_is_read_with_its_bounds(run: Path) -> None:
 @pytest.mark.parametrize("weights", [(1.0, 0.5, 0.2), (2.5, -0.4, 0.0), (0.0, 1.0, 0.0), (-0.5, 1.0, 1.0)])
 def test_below_the_lowest_bin_confidence_falls_to_nothing(weights: tuple[float, float, float]) -> None:
     """It goes on where the table ends, and falls with the probability where that is what the table weighs."""
-    table = Calibration(judged="words", words=3, weights=weights, centres=(-1.0, 2.0), shares=(0.84, 0.99))
+    table = Calibration(**TABLE, weights=weights, centres=(-1.0, 2.0), shares=(0.84, 0.99))
     along = np.linspace(-40, 4, 500)
     by_probability = weights[0] > 0
     features = np.zeros((500, 2))
@@ -111,9 +112,7 @@ def test_below_the_lowest_bin_confidence_falls_to_nothing(weights: tuple[float, 
 
 def test_a_table_says_of_which_weights_and_words_it_is(run: Path, capsys: pytest.CaptureFixture) -> None:
     trained = load(run, device="cpu").trained
-    table = Calibration(
-        judged="words", words=3, weights=(1.0, 0.0, 0.0), centres=(0.0,), shares=(0.5,), trained=trained
-    )
+    table = Calibration(**TABLE, weights=(1.0, 0.0, 0.0), centres=(0.0,), shares=(0.5,), trained=trained)
     (run / FILE).write_text(json.dumps(table.model_dump()))
     assert Confidence.of(load(run, device="cpu")).table == table
     assert capsys.readouterr().err == ""
@@ -127,10 +126,8 @@ def test_a_table_says_of_which_weights_and_words_it_is(run: Path, capsys: pytest
     assert capsys.readouterr().err == ""
 
 
-def test_aligned_words_and_exports_have_the_confidences_of_the_run(trained: Path, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    shutil.copytree(trained, run)
-    table = Calibration(judged="edits", words=3, weights=(1, 0.5, 0), centres=(-9.0, 1.0), shares=(0.25, 0.75))
+def test_aligned_words_and_exports_have_the_confidences_of_the_run(run: Path, tmp_path: Path) -> None:
+    table = Calibration(**TABLE, weights=(1, 0.5, 0), centres=(-9.0, 1.0), shares=(0.25, 0.75))
     (run / FILE).write_text(json.dumps(table.model_dump()))
     one = load(run, device="cpu")
     export(run, tmp_path / "export")
@@ -149,6 +146,6 @@ def test_aligned_words_and_exports_have_the_confidences_of_the_run(trained: Path
 
 def test_exported_graphs_have_the_confidences_of_the_run(graphs: Path, tmp_path: Path) -> None:
     shutil.copytree(graphs, tmp_path / "graphs")
-    table = Calibration(judged="edits", words=3, weights=(1, 0.5, 0), centres=(-9.0, 1.0), shares=(0.25, 0.75))
+    table = Calibration(**TABLE, weights=(1, 0.5, 0), centres=(-9.0, 1.0), shares=(0.25, 0.75))
     (tmp_path / "graphs" / FILE).write_text(json.dumps(table.model_dump()))
     assert Confidence.of(load(tmp_path / "graphs", engine="onnx")).table == table

@@ -5,8 +5,10 @@ import sacrebleu
 
 from mt.common.links import to_pharaoh
 from mt.data.corpus import Corpus
+from mt.data.split import Split
 from mt.decoding.load import load
 from mt.decoding.translation import Timing, Translation
+from mt.decoding.translator import Translator
 from mt.evaluation.drawings import alignment_error
 from mt.evaluation.score import dev_scores, evaluate, simultaneous
 from mt.evaluation.teacher_forcing import teacher_forced_pass
@@ -18,9 +20,12 @@ from tests.refusals.sentences import require_refusal
 ONLINE = {"search": OnlineConfig()}
 
 
-def test_dev_scores_are_greedy_and_those_of_sacrebleu(trained: Path, corpus: Corpus) -> None:
-    translator = load(trained, device="cpu")
-    split = corpus.split("dev")
+@pytest.fixture
+def split(corpus: Corpus) -> Split:
+    return corpus.split("dev")
+
+
+def test_dev_scores_are_greedy_and_those_of_sacrebleu(translator: Translator, split: Split) -> None:
     scores, translations, stats = dev_scores(translator, split, None)
     hypotheses = [translation.text for translation in translations]
     greedy = translator.translate(split.column("source"), GreedyConfig())
@@ -32,9 +37,8 @@ def test_dev_scores_are_greedy_and_those_of_sacrebleu(trained: Path, corpus: Cor
 
 
 @pytest.mark.parametrize("run", ["trained", "trained_hard"])
-def test_dev_scores_of_a_beam(run: str, corpus: Corpus, request: pytest.FixtureRequest) -> None:
+def test_dev_scores_of_a_beam(run: str, split: Split, request: pytest.FixtureRequest) -> None:
     translator = load(request.getfixturevalue(run), device="cpu")
-    split = corpus.split("dev")
     greedy = dev_scores(translator, split, None)
     training = translator.config.training.model_copy(update={"validate_beam": 4})
     search = BeamConfig(length_penalty=1.2, n_best=3, coverage_penalty=0.3, max_length=9)
@@ -46,9 +50,7 @@ def test_dev_scores_of_a_beam(run: str, corpus: Corpus, request: pytest.FixtureR
     assert [t.score for t in translations] != [t.score for t in greedy.translations]
 
 
-def test_only_the_first_sentences_are_decoded(trained: Path, corpus: Corpus) -> None:
-    translator = load(trained, device="cpu")
-    split = corpus.split("dev")
+def test_only_the_first_sentences_are_decoded(translator: Translator, split: Split) -> None:
     scores, translations, stats = dev_scores(translator, split, 5)
     everything = dev_scores(translator, split, None)
     assert len(translations) == 5
@@ -57,28 +59,25 @@ def test_only_the_first_sentences_are_decoded(trained: Path, corpus: Corpus) -> 
     assert scores["bleu"] == pytest.approx(expected)
 
 
-def test_soft_hard_and_the_gap_between_them(trained_hard: Path, corpus: Corpus) -> None:
-    translator = load(trained_hard, device="cpu")
-    split = corpus.split("dev")
-    scores, translations, stats = dev_scores(translator, split, None)
+def test_soft_hard_and_the_gap_between_them(hard: Translator, split: Split) -> None:
+    scores, translations, stats = dev_scores(hard, split, None)
     pairs = {f"{name}_{mode}" for name in ("loss", "bleu", "chrf") for mode in ("soft", "hard")}
     gaps = {"gap_loss", "gap_bleu", "gap_chrf"}
     assert scores.keys() == {"loss", "perplexity", "bleu", "chrf"} | pairs | gaps
     for name in ("loss", "bleu", "chrf"):
         assert scores[f"gap_{name}"] == pytest.approx(scores[f"{name}_hard"] - scores[f"{name}_soft"])
-    assert scores["loss"] == scores["loss_soft"] == teacher_forced_pass(translator, split).loss
-    assert scores["loss_hard"] == teacher_forced_pass(translator, split, GreedyConfig(mode="hard")).loss
+    assert scores["loss"] == scores["loss_soft"] == teacher_forced_pass(hard, split).loss
+    assert scores["loss_hard"] == teacher_forced_pass(hard, split, GreedyConfig(mode="hard")).loss
     assert scores["bleu"] == scores["bleu_hard"]
     for mode in ("soft", "hard"):
-        decoded = evaluate(translator, split, GreedyConfig(mode=mode))
+        decoded = evaluate(hard, split, GreedyConfig(mode=mode))
         assert scores[f"chrf_{mode}"] == decoded.scores["chrf"].score
     assert all(translation.stops is not None for translation in translations)
     assert {"lost_mass", "saturation", "disagreement"} < stats.keys()
 
 
-def test_a_run_that_is_decoded_online_is_validated_online(trained_hard: Path, corpus: Corpus) -> None:
+def test_a_run_that_is_decoded_online_is_validated_online(trained_hard: Path, split: Split) -> None:
     translator = load(trained_hard, device="cpu")
-    split = corpus.split("dev")
     greedy, translator.config = dev_scores(translator, split, None), translator.config.model_copy(update=ONLINE)
     scores, translations, _ = dev_scores(translator, split, None)
     assert all(t.timing is not None and len(t.timing.delays) == len(t.tokens) for t in translations)
@@ -90,15 +89,13 @@ def test_a_run_that_is_decoded_online_is_validated_online(trained_hard: Path, co
 
 
 @pytest.mark.parametrize("hard", [False, True])
-def test_one_forced_pass_gives_loss_links_and_statistics(hard: bool, trained_hard: Path, corpus: Corpus) -> None:
+def test_one_forced_pass_gives_loss_links_and_statistics(hard: bool, trained_hard: Path, split: Split) -> None:
     translator = load(trained_hard, device="cpu")
-    split = corpus.split("dev")
     calls: list[object] = []
     translator.model.register_forward_hook(lambda *_: calls.append(_))
     search = GreedyConfig(mode="hard" if hard else "soft")
     forced = teacher_forced_pass(translator, split, search, links=True)
-    once = len(calls)
-    assert once == 1  # the split is one batch
+    assert len(calls) == 1  # the split is one batch
     aligned = translator.align(split.column("source"), split.column("target"), hard=hard)
     assert forced.links == [to_pharaoh(pair.links) for pair in aligned]
     without = teacher_forced_pass(translator, split, search)
@@ -121,10 +118,10 @@ def test_a_log_holds_the_reference_that_is_compared() -> None:
     assert score_latency([instance, blank])["ap"].score == pytest.approx(3 / (2 * 3))
 
 
-def test_scores_are_without_case_where_the_tokenizer_writes_none(trained: Path, corpus: Corpus) -> None:
+def test_scores_are_without_case_where_the_tokenizer_writes_none(trained: Path, split: Split) -> None:
     translator = load(trained, device="cpu")
     vars(translator.tokenizers.target)["lowercases"] = True
-    scores = evaluate(translator, corpus.split("dev"), GreedyConfig(), limit=2).scores
+    scores = evaluate(translator, split, GreedyConfig(), limit=2).scores
     assert all("case:lc" in score.signature for score in scores.values())
 
 

@@ -67,9 +67,6 @@ def test_units_are_compared_without_case_where_the_tokenizer_writes_none():
 # The pointing game over what a model wrote.
 PICTURE = "large red circle 5,5,31,31; small blue star 76,76,86,86"
 CAPTION = "a large red circle in the top left and a small blue star in the bottom right"
-# Of 4 x 4 places; the star is on the middle of none.
-TOP_LEFT = 0
-BOTTOM_RIGHT = 15
 
 
 @pytest.fixture(scope="module")
@@ -92,9 +89,8 @@ def of(captions: Tokenizer, metrics: list[str], peaks: dict[str, int], text: str
     return pointing_score(cast(Any, translator), [caption], cast(Any, SimpleNamespace(column=columns.__getitem__)))
 
 
-@pytest.mark.parametrize(
-    ("circle", "star", "expected"), [(TOP_LEFT, BOTTOM_RIGHT, 100), (TOP_LEFT, TOP_LEFT, 50), (9, 9, 0)]
-)
+# Of 4 x 4 places, from the top left to the bottom right; the star is on the middle of none.
+@pytest.mark.parametrize(("circle", "star", "expected"), [(0, 15, 100), (0, 0, 50), (9, 9, 0)])
 def test_attention_while_an_object_is_named(captions: Tokenizer, circle: int, star: int, expected: float) -> None:
     [(name, score)] = of(captions, ["truth", "bleu"], {"circle": circle, "star": star}).items()
     assert (name, score.score) == ("pointing", expected)

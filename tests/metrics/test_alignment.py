@@ -2,17 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from mt.common.links import (
-    Links,
-    is_naacl,
-    links_of,
-    parse_naacl,
-    parse_pharaoh,
-    require_inside,
-    symmetrised,
-    to_pharaoh,
-)
-from mt.errors import UserError
+from mt.common import links as of_words
+from mt.common.links import Links, is_naacl, links_of, parse_naacl, parse_pharaoh, require_inside, symmetrised
 from mt.metrics.alignment import alignment_error_rate
 from tests.refusals.sentences import refusal_of, require_refusal
 
@@ -36,8 +27,8 @@ def test_links_that_cannot_be_made_are_left_out_and_counted():
     assert (score.score, score.precision, score.recall, score.unlinkable) == (50, 50, 50, 2)
     assert score.signature == "n:1|sure:2|possible:2|average:corpus|unlinkable:2"
     assert alignment_error_rate([{(0, 0), (1, 0)}], gold).unlinkable == 0
-    with pytest.raises(UserError, match=r"no sure link \(i-j\) but 4 to words without a piece of the model"):
-        alignment_error_rate([set()], gold, [(set(), set())])
+    sentence = r"no sure link \(i-j\) but 4 to words without a piece of the model"
+    require_refusal(lambda: alignment_error_rate([set()], gold, [(set(), set())]), sentence)
 
 
 def test_precision_is_of_possible_and_recall_of_sure_links():
@@ -58,18 +49,18 @@ def test_precision_is_of_possible_and_recall_of_sure_links():
 def test_a_link_to_a_word_that_is_not_there_is_refused_with_its_line(link, first):
     require_inside(links_of("2-3 1p1", first=1), (2, 3), "gold")
     number = rf"{link.replace('p', '-')} joins a word that is not there. The pair has 2 source and 3 target words"
-    with pytest.raises(UserError, match=f"^gold, line 2: the link {number}, which count from {first}: check .*, x$"):
-        require_inside(links_of(link, first=first), (2, 3), "gold, line 2", first=first, advice=lambda: ", x")
+    links = links_of(link, first=first)
+    facts = f"^gold, line 2: the link {number}, which count from {first}: check .*, x$"
+    require_refusal(lambda: require_inside(links, (2, 3), "gold, line 2", first=first, advice=lambda: ", x"), facts)
 
 
 def test_links_of_tsinghua_aligner():
     first, second, third = parse_pharaoh(["1:1/1 2:3/0\n", "", "11-10 2-3 2-1"], "gold", first=1)
     assert first == Links(frozenset({(0, 0)}), frozenset({(0, 0), (1, 2)}))
     assert second == Links(frozenset(), frozenset())
-    assert to_pharaoh(third.sure) == "1-0 1-2 10-9"
+    assert of_words.to_pharaoh(third.sure) == "1-0 1-2 10-9"
     for token in ("1:1", "1-1/1", "1p1/0", "1:1/2"):
-        with pytest.raises(UserError, match=f"^gold, line 1: '{token}' is not a link"):
-            parse_pharaoh([token], "gold")
+        require_refusal(lambda token=token: parse_pharaoh([token], "gold"), f"^gold, line 1: '{token}' is not a link")
 
 
 NAACL = ["0001 1 1 S", "1 2 1 P 0.7", "", "3 2 2", "3 0 1 S", "3 3 0"]
@@ -98,10 +89,9 @@ def test_a_bad_line_of_the_naacl_format_is_refused(line, problem):
 
 
 def test_refusals():
-    with pytest.raises(UserError, match=r"^there are 0 hypotheses but 1 references: "):
-        alignment_error_rate([], [Links(frozenset(), frozenset())])
-    with pytest.raises(UserError, match=r"^the gold alignments hold no sure link"):
-        alignment_error_rate([{(0, 0)}], [Links(frozenset(), frozenset({(0, 0)}))])
+    unsure = [Links(frozenset(), frozenset({(0, 0)}))]
+    require_refusal(lambda: alignment_error_rate([], unsure), "^there are 0 hypotheses but 1 references: ")
+    require_refusal(lambda: alignment_error_rate([{(0, 0)}], unsure), "^the gold alignments hold no sure link")
 
 
 @pytest.mark.skipif(not HANSARDS.is_dir(), reason="needs ../shared/data/align-en-fr (WPT 2003)")

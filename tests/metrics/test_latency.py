@@ -5,22 +5,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from mt.errors import UserError
-from mt.metrics.latency import (
-    LOG,
-    Instance,
-    average_lagging,
-    average_proportion,
-    degenerate,
-    differentiable_average_lagging,
-    erased,
-    finalised,
-    length_adaptive_average_lagging,
-    read_log,
-    score_latency,
-    write_log,
-    yet_another_average_lagging,
-)
+from mt.metrics import latency
+from mt.metrics.latency import LOG, Instance, read_log, score_latency, write_log
 from tests.refusals.sentences import refusal_of, require_refusal
 
 
@@ -43,7 +29,7 @@ VECTOR = [waited([3, 4, 4, 4], 4, 4), waited([3, 4, 5, 6, 6, 6], 6, 5), waited([
 def test_signatures_say_how_the_scorers_count():
     """Their results for the same log stand in the tests of `mt score`."""
     scores = score_latency([*VECTOR, waited([], 5, 7), waited([], 0, 1)])
-    assert not degenerate(scores) and scores["erasure"].score == 0
+    assert not latency.degenerate(scores) and scores["erasure"].score == 0
     simuleval = "average:sentence|version:SimulEval.1.1.4"
     omnisteval = "version:OmniSTEval.0.1.10"
     assert {name: score.signature.removeprefix("n:3|empty:2|unit:word|") for name, score in scores.items()} == {
@@ -71,8 +57,8 @@ HISTORIES = [
 @pytest.mark.parametrize(("updates", "taken_back", "delays"), HISTORIES)
 def test_erasure_and_delays_of_a_history_by_hand(updates, taken_back, delays):
     words = [update.split() for update in updates]
-    assert [erased(*pair) for pair in pairwise(words)] == taken_back
-    assert finalised(words) == delays
+    assert [latency.erased(*pair) for pair in pairwise(words)] == taken_back
+    assert latency.finalised(words) == delays
 
 
 @given(st.lists(st.lists(st.sampled_from("ab"), max_size=4), min_size=1, max_size=5))
@@ -82,7 +68,7 @@ def test_a_word_is_final_where_no_later_update_differs_up_to_it(updates):
         min(i for i in range(len(updates)) if all(later[: j + 1] == last[: j + 1] for later in updates[i:])) + 1
         for j in range(len(last))
     ]
-    assert finalised(updates) == expected
+    assert latency.finalised(updates) == expected
 
 
 def test_erasure_is_of_the_corpus_and_stands_in_the_log(tmp_path):
@@ -114,23 +100,23 @@ def test_without_the_length_of_the_reference():
     ],
 )
 def test_by_hand(delays, source_length, ap, al, dal):
-    assert average_proportion(delays, source_length) == pytest.approx(ap)
-    assert average_lagging(delays, source_length) == pytest.approx(al)
-    assert length_adaptive_average_lagging(delays, source_length, 1) == pytest.approx(al)
-    assert differentiable_average_lagging(delays, source_length) == pytest.approx(dal)
+    assert latency.average_proportion(delays, source_length) == pytest.approx(ap)
+    assert latency.average_lagging(delays, source_length) == pytest.approx(al)
+    assert latency.length_adaptive_average_lagging(delays, source_length, 1) == pytest.approx(al)
+    assert latency.differentiable_average_lagging(delays, source_length) == pytest.approx(dal)
 
 
 def test_a_first_word_after_the_end_of_speech_lags_by_its_delay():
-    assert average_lagging([1200.0, 1300.0], 1000.0, 2) == 1200
-    assert length_adaptive_average_lagging([1200.0], 1000.0, 9) == 1200
-    assert yet_another_average_lagging([1200.0], 1000.0, 9) is None
+    assert latency.average_lagging([1200.0, 1300.0], 1000.0, 2) == 1200
+    assert latency.length_adaptive_average_lagging([1200.0], 1000.0, 9) == 1200
+    assert latency.yet_another_average_lagging([1200.0], 1000.0, 9) is None
 
 
 def test_a_policy_that_waits_for_the_end_or_not_at_all_is_degenerate():
     waits = waited([20] * 10, 20, 10)
-    assert degenerate(score_latency([waited([1] + [20] * 9, 20, 10), waits]))
-    assert not degenerate(score_latency([waits]))  # it has no YAAL
-    assert not degenerate(score_latency([waited([*range(1, 21)], 20, 20)]))
+    assert latency.degenerate(score_latency([waited([1] + [20] * 9, 20, 10), waits]))
+    assert not latency.degenerate(score_latency([waits]))  # it has no YAAL
+    assert not latency.degenerate(score_latency([waited([*range(1, 21)], 20, 20)]))
 
 
 def test_nothing_written_has_no_latency():
@@ -194,10 +180,8 @@ def test_a_bad_line_is_named(line, wrong: str, tmp_path: Path):
 
 def test_a_log_in_another_unit_and_an_empty_one_are_refused(tmp_path: Path):
     write_log(tmp_path, [instance(0, "ab", [1, 2])])
-    with pytest.raises(UserError, match="it has no prediction_spm: it counts words or characters, not subwords"):
-        read_log(tmp_path / LOG, "subword")
-    with pytest.raises(UserError, match="it has 2 delays for 1 words: it is damaged, or counts in another unit"):
-        read_log(tmp_path / LOG)
+    require_refusal(lambda: read_log(tmp_path / LOG, "subword"), "it has no prediction_spm: it counts words or char")
+    require_refusal(lambda: read_log(tmp_path / LOG), "it has 2 delays for 1 words: it is damaged, or counts in")
     (tmp_path / LOG).write_text("")
     require_refusal(lambda: read_log(tmp_path / LOG), r"instances\.log is empty: give a log as SimulEval writes it")
 

@@ -1,10 +1,10 @@
 """What all metrics of the table have in common."""
 
 import random
+from functools import partial
 
 import pytest
 
-from mt.errors import UserError
 from mt.metrics import DEFAULTS, METRICS, build, higher_is_better, require_known, score_names
 from mt.metrics.base import LEVEL
 from tests.refusals.sentences import require_refusal
@@ -44,9 +44,8 @@ def test_systems_beside_the_first(metric) -> None:
         assert list(results) == list(systems)
         for system, result in results.items():
             assert result.score == pytest.approx(metric.score(systems[system], references)[name].score)
-            assert result.mean == pytest.approx(result.score, abs=2) and 0 < result.ci < (
-                200 if name == "cider" else 20
-            )
+            assert result.mean == pytest.approx(result.score, abs=2)
+            assert 0 < result.ci < (200 if name == "cider" else 20)
             assert result.signature.startswith("nrefs:1|bs:1000|seed:12345|")
         assert results["base"].p_value is None and results["again"].p_value == 1
         assert LEVEL < results["near"].p_value <= 1 and results["good"].significant
@@ -73,15 +72,16 @@ def test_nothing_written_is_a_score_too(metric) -> None:
 
 @EVERY
 def test_refusals(metric) -> None:
-    with pytest.raises(UserError, match=r"^there are 2 hypotheses but 1 references: give one entry per sentence"):
-        metric.score(["a", "b"], [["a"]])
-    require_refusal(lambda: metric.score([], []), r"^there is nothing to score: give at least one hypothesis")
-    with pytest.raises(UserError, match=r"^sentence 2 has no reference: give each sentence at least one$"):
-        metric.score(["a", "b"], [["a"], []])
+    for hypotheses, references, sentence in (
+        (["a", "b"], [["a"]], "^there are 2 hypotheses but 1 references: give one entry per sentence"),
+        ([], [], "^there is nothing to score: give at least one hypothesis"),
+        (["a", "b"], [["a"], []], "^sentence 2 has no reference: give each sentence at least one$"),
+    ):
+        require_refusal(partial(metric.score, hypotheses, references), sentence)
     with pytest.raises(TypeError, match="not a string"):
         metric.score(["a", "b"], ["a", "b"])
-    with pytest.raises(UserError, match=r"^there are 1 hypotheses but 2 references: "):
-        metric.compare({"long": ["a", "b"], "short": ["a"]}, [["a"], ["b"]])
+    systems = {"long": ["a", "b"], "short": ["a"]}
+    require_refusal(lambda: metric.compare(systems, [["a"], ["b"]]), "^there are 1 hypotheses but 2 references: ")
 
 
 def test_names_and_directions() -> None:
@@ -96,8 +96,6 @@ def test_names_and_directions() -> None:
         require_known(names, "metrics")
 
 
-def test_unknown_names() -> None:
-    with pytest.raises(UserError, match=r"^dataset\.metrics=chr is an invalid choice: did you mean chrf\?.* accuracy"):
-        require_known(["bleu", "chr"], "dataset.metrics")
+def test_no_names() -> None:
     names = ", ".join(METRICS)
     require_refusal(lambda: require_known([], "--metrics"), f"^--metrics is empty: name at least one of {names}$")

@@ -7,12 +7,7 @@ import pytest
 
 from mt.metrics.repetition import length_ratio, repeated_trigrams, spans, text_statistics
 
-SOURCES = [
-    "the old man saw the sea again today",
-    "a dog runs",
-    "one two three four five six",
-    "no word is missing here",
-]
+LONG = ["the old man saw the sea again today", "a dog runs", "one two three four five six", "no word is missing here"]
 SHORT = ["the man saw the sea", "a dog", "one three four six", "no word is missing here"]
 
 
@@ -49,7 +44,7 @@ def test_repetition_is_counted_beside_that_of_the_references():
     result = text_statistics([again, "fine", "", again], ["fine", again, "fine", "fine"], None)
     ratios = {"repeated_trigrams": 50.0, "repeated_trigrams_of_references": 25.0}
     assert result == {"length_ratio": pytest.approx((9 + 1 + 0 + 9) / (1 + 9 + 1 + 1)), **ratios}
-    assert text_statistics(["x"] * 4, ["some", "other", "words", "here"], SOURCES).keys() == result.keys()
+    assert text_statistics(["x"] * 4, ["some", "other", "words", "here"], LONG).keys() == result.keys()
 
 
 def test_characters_are_counted_where_nothing_stands_between_words():
@@ -61,7 +56,7 @@ def test_characters_are_counted_where_nothing_stands_between_words():
 
 def test_what_deletion_keeps_is_counted_where_the_references_delete():
     outputs = ["the old man saw", "a dog", "one two and six", ""]
-    result = text_statistics(outputs, SHORT, SOURCES)
+    result = text_statistics(outputs, SHORT, LONG)
     assert result.pop("length_ratio") == pytest.approx(10 / sum(len(text.split()) for text in SHORT))
     own = {"repeated_trigrams": 0.0, "deletions": 50.0, "prefixes": 50.0, "spans": 1.0}
     theirs = {"repeated_trigrams": 0.0, "deletions": 100.0, "prefixes": 50.0, "spans": (2 + 1 + 3 + 1) / 4}

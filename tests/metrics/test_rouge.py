@@ -2,9 +2,9 @@ from importlib.metadata import version
 
 import pytest
 
-from mt.errors import UserError
 from mt.metrics.base import PLAIN, ROUGE_PROTOCOLS as PROTOCOLS, RougeProtocol, Settings
 from mt.metrics.rouge import Lead, Rouge
+from tests.refusals.sentences import require_refusal
 
 KINDS = list(Rouge.headings())
 
@@ -38,23 +38,13 @@ def scores(hypotheses, references, protocol=PLAIN):
         # The reference with the highest recall counts: 1/1 and 2/3, F1 2/3 and 4/5; or the mean over them.
         (["red fox"], [["fox", "red fox ran"]], RougeProtocol(measure="recall"), [100]),
         (["red fox"], [["fox", "red fox ran"]], PLAIN, [80]),
-        (
-            ["a b c d"],
-            [["a b c d", "a b x y", "x y"]],
-            RougeProtocol(multi="mean"),
-            [100 * (1 + 0.5 + 0) / 3, 100 * (1 + 1 / 3 + 0) / 3],
-        ),
+        (["a b c d"], [["a b c d", "a b x y", "x y"]], RougeProtocol(multi="mean"), [150 / 3, 400 / 9]),
         # Gigaword's digits are no words.
         (["profit rises 12 percent"], [["profit rises ## percent"]], PLAIN, [100 * 2 * 0.75 * 1 / 1.75]),
         (["profit rises 12 percent"], [["profit rises ## percent"]], PROTOCOLS["gigaword"], [100]),
         # Kept, "<unk>" is the word "unk" and matches; "unknown" and "unk's" are words of their own.
         (["<unk> wins unknown cup"], [["unk wins UNK final unk's"]], PLAIN, [100 * 2 * 2 / (4 + 6)]),
-        (
-            ["<unk> wins unknown cup"],
-            [["unk wins UNK final unk's"]],
-            RougeProtocol(keep_unk=False),
-            [100 * 2 * 1 / (3 + 4)],
-        ),
+        (["<unk> wins unknown cup"], [["unk wins UNK final unk's"]], RougeProtocol(keep_unk=False), [200 / (3 + 4)]),
     ],
 )
 def test_by_hand(hypotheses, references, protocol, expected):
@@ -115,8 +105,9 @@ def test_tokenizers_of_other_scripts() -> None:
 
 
 def test_an_unknown_tokenizer_is_answered_with_the_nearest() -> None:
-    with pytest.raises(UserError, match=r"^rouge_tokenizer=int is an invalid choice: did you mean intl\?.* a-z0-9, "):
-        Rouge(Settings(rouge=RougeProtocol(tokenizer="int")))
+    protocol = RougeProtocol(tokenizer="int")
+    facts = r"^rouge_tokenizer=int is an invalid choice: did you mean intl\?.* a-z0-9, "
+    require_refusal(lambda: Rouge(Settings(rouge=protocol)), facts)
 
 
 @pytest.mark.parametrize(("tokenizer", "expected"), [("zh", "今天从"), ("char", "今天从"), ("a-z0-9", CHINESE)])

@@ -21,7 +21,6 @@ from mt import checkpoint
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.tokenizer import TokenizerConfig, Tokenizers, train
-from mt.errors import UserError
 from mt.export.folder import export
 from mt.training.saving import average_checkpoints
 from mt.training.start import resume, run_of
@@ -157,10 +156,7 @@ def without_best(remove: Callable[[Path], object]) -> Callable[[Path], Path]:
 PLACES: list[tuple[Callable[[Path], Any], str]] = [
     (lambda run: mt.load(run / "absent"), "absent is not a run folder: .* give the folder that training printed"),
     (lambda run: mt.load(run, checkpoint="beast"), "run has no checkpoint beast; it has: .*best, last, update-"),
-    (
-        without_best(lambda best: (best / "meta.json").unlink()),
-        "checkpoints/best holds no file meta.json: copy the che",
-    ),
+    (without_best(lambda best: (best / "meta.json").unlink()), "checkpoints/best holds no file meta.json: copy the ch"),
     (without_best(lambda best: shutil.rmtree(best.resolve())), "checkpoints/best leads to no folder: copy the checkpo"),
     (without_best(Path.unlink), "has no checkpoint best; it has: average, last, update-"),
     (
@@ -234,11 +230,7 @@ RESUMED: list[tuple[str, Any, str]] = [
     ),
     *(("progress.json", text, "") for text in ("", "{}", '{"a": ' + "[" * 200_000)),
     *(("progress.json", {"random": state}, NO_STATE) for state in ("", "xy", "ff" * 5056)),
-    (
-        "progress.json",
-        {"progress+": {"update": 10**6, "epoch": 10**6}},
-        r"is damaged \(update 1,000,000, and .* \d+\): copy",
-    ),
+    ("progress.json", {"progress+": {"update": 10**6, "epoch": 9**6}}, r"is damaged \(update 1,000,000, and .* \d+\):"),
     ("meta.json", {"update": 10**6}, r" has 1,000,000\): copy the checkpoint again"),
     ("../../run.json", None, "run.json is missing: copy the whole run folder again"),
     *(("../../run.json", f'{{"format": {known}}}', OTHER_FORMAT) for known in ("3", '"2"', "null")),
@@ -306,6 +298,6 @@ def test_links(name: str, run: Path, configure: Callable[..., Config], corpus: C
         resume(configure(), corpus, run).close()
         assert not (run / name).is_symlink()
     else:
-        with pytest.raises(UserError, match=f"{name} is a link to .*, and nothing is written through links: remove it"):
-            resume(configure(), corpus, run)
+        sentence = f"{name} is a link to .*, and nothing is written through links: remove it"
+        require_refusal(lambda: resume(configure(), corpus, run), sentence)
     assert before == (content(outside), outside.is_file() and outside.read_bytes())

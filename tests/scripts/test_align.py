@@ -3,13 +3,9 @@ from pathlib import Path
 import pytest
 
 import mt
-from data_prep.prepare import prepare
 from mt.common.links import symmetrised, to_pharaoh
-from mt.data.corpus import Corpus
-from mt.errors import UserError
-from mt.training.start import begin
-from mt.training.train import train_and_test
-from tests.conftest import Configure
+from tests.conftest import Configure, finished
+from tests.refusals.sentences import require_refusal
 
 SOURCE = "two cats see houses\n\nthe green birds find streets\n"
 TARGET = "zwei Katzen sehen Häuser\n\ndie grünen 鳥 finden Straßen\n"
@@ -25,10 +21,7 @@ def files(write) -> list[str | Path]:
 def reverse(configure: Configure, corpora: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of the other direction."""
     config = configure({"dataset": {"source": "de", "target": "en"}, "training": {"epochs": 5, "plots": 0}})
-    corpus = Corpus.open(prepare(config.dataset, corpora, progress=False))
-    run = begin(config, corpus, tmp_path_factory.mktemp("reverse") / "run")
-    train_and_test(run)
-    return run.folder
+    return finished(config, corpora, tmp_path_factory.mktemp("reverse") / "run")
 
 
 def test_links_and_their_error(call, write, files, trained: Path) -> None:
@@ -108,8 +101,8 @@ def test_symmetrised_links_are_those_of_two_runs(call, files, trained: Path, rev
         assert [pair.links for pair in pairs] == expected
         out = call("align", trained, reverse, "--symmetrise", method, *files).out
         assert out == "".join(f"{to_pharaoh(links)}\n" for links in expected)
-    with pytest.raises(UserError, match="symmetrise=grow is an invalid choice: "):
-        forward.align("a", "b", symmetrise_with=backward, symmetrise="grow")
+    grow = {"symmetrise_with": backward, "symmetrise": "grow"}
+    require_refusal(lambda: forward.align("a", "b", **grow), "symmetrise=grow is an invalid choice: ")
     alone = forward.align(SOURCES[0], TARGETS[0], symmetrise_with=backward)
     assert alone.links == symmetrised(one_way[0], other[0], "grow-diag") and len(alone.links) >= 3
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 import mt
-from data_prep.prepare import prepare
 from mt.checkpoint import load_config
 from mt.cli.start import continued_config, resumed_config
 from mt.data.corpus import Corpus
 from mt.evaluation.report import Changes, report, table
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, revised_search
 from mt.training.start import begin, resume
-from mt.training.train import train_and_test
+from tests.conftest import finished
+from tests.data_prep.small import write_texts
 
 LINES = ["two cats see houses", "", "the green birds find streets"]
 
@@ -22,19 +22,11 @@ LINES = ["two cats see houses", "", "the green birds find streets"]
 def expanding(configure, corpora: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of one update on abbreviations and what they stand for, in up to 30 words."""
     folder = tmp_path_factory.mktemp("abbreviations")
-    for split, count in (("train", 60), ("dev", 6), ("test", 6)):
-        sources = [f"a{n}" for n in range(count)]
-        targets = [" ".join(["all", "of", "its", "long", "words"] * (1 + n % 6)) for n in range(count)]
-        for name, lines in (("en", sources), ("de", targets)):
-            (folder / f"{split}.{name}").write_text("".join(f"{line}\n" for line in lines))
-    dataset = configure().dataset.model_copy(update={"folder": str(folder), "name": "abbreviations"})
-    dataset = dataset.model_copy(update={"cleaning": dataset.cleaning.model_copy(update={"max_ratio": 100.0})})
-    changes = {"training": {"max_updates": 1, "average_checkpoints": 1}}
-    config = configure(changes).model_copy(update={"dataset": dataset})
-    corpus = Corpus.open(prepare(config.dataset, corpora, progress=False))
-    run = begin(config, corpus, tmp_path_factory.mktemp("runs") / "expanding")
-    train_and_test(run)
-    return run.folder
+    pairs = [(f"a{n}", " ".join(["all", "of", "its", "long", "words"] * (1 + n % 6))) for n in range(60)]
+    write_texts(folder, train=pairs, dev=pairs[:6], test=pairs[:6])
+    dataset = {"folder": str(folder), "cleaning": {"max_ratio": 100.0}}
+    config = configure({"dataset": dataset, "training": {"max_updates": 1, "average_checkpoints": 1}})
+    return finished(config, corpora, tmp_path_factory.mktemp("runs") / "expanding")
 
 
 def test_the_run_keeps_a_limit_above_its_training_targets(expanding: Path, corpora: Path) -> None:

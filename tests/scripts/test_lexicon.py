@@ -14,6 +14,7 @@ from mt.__main__ import call as call_verb
 from mt.data.tokenizer import UNK
 from mt.decoding.lexicon import _AT_ONCE, Pronunciation, entry_lines, pronounce, read_dictionary, read_map, read_words
 from mt.errors import UserError
+from tests.refusals.sentences import require_refusal
 from tests.scripts.conftest import Outcome
 
 Call = Callable[..., Outcome]
@@ -183,15 +184,9 @@ def test_dictionaries_of_others(written: Written, write: Write) -> None:
     # A comma before a phone marks stress in ASCII, and stands for itself among punctuation.
     known = write("known", "bad\t,b a / d\nadd , ,\n")
     assert written("bad\nadd\n", "--dictionary", known).out == "bad ,b a / d\nadd , ,\n"
-    # Where a tab ends the word, a # is a phone, as WikiPron writes a blank.
-    known = write("known", "bad\tb # d\n")
-    assert written("bad\n", "--dictionary", known).out == "bad b # d\n"
-
-
-def test_a_word_is_looked_up_composed_and_written_as_it_came(written: Written, write: Write) -> None:
-    known = write("known", "\u00e9\tq\n")
-    done = written("e\u0301\n", "--dictionary", known)
-    assert done.out == "e\u0301 q\n"
+    # Where a tab ends the word, a # is a phone, as WikiPron writes a blank; words are looked up composed.
+    known = write("known", "bad\tb # d\n\u00e9\tq\n")
+    assert written("bad\ne\u0301\n", "--dictionary", known).out == "bad b # d\ne\u0301 q\n"
 
 
 def test_words_without_a_pronunciation_are_noted(written: Written, write: Write) -> None:
@@ -201,57 +196,44 @@ def test_words_without_a_pronunciation_are_noted(written: Written, write: Write)
 
 
 @pytest.mark.parametrize(
-    ("files", "flags", "sentence"),
+    ("flag", "text", "sentence"),
     [
-        ({"words": "\n \n"}, "", "words has no word: write one word a line"),
-        ({"words": "bad\nadd\tx\n"}, "", r"words, line 2 has a tab (add\tx): write one word a line"),
-        ({"known": "bad b\n\nadd\n"}, "--dictionary {}/known", "known, line 3 is no entry of a lexicon (add): write"),
+        ("words", "\n \n", "words has no word: write one word a line"),
+        ("words", "bad\nadd\tx\n", r"words, line 2 has a tab (add\tx): write one word a line"),
+        ("--dictionary", "bad b\n\nadd\n", "--dictionary, line 3 is no entry of a lexicon (add): write a word, "),
         # ipa-dict, and CharsiuG2P.
-        (
-            {"known": "bad\t/bæd/\n"},
-            "--dictionary {}/known",
-            "known, line 1 is no entry of a lexicon (bad\\t/bæd/): write a word, ",
-        ),
-        (
-            {"known": "b b\nbad\tbæd,bad\n"},
-            "--dictionary {}/known",
-            r"known, line 2 is no entry of a lexicon (bad\tbæd,bad)",
-        ),
-        ({"known": "bad\t/b æ d/, /b a d/\n"}, "--dictionary {}/known", "commas or quotation marks around them"),
-        ({"known": 'bad\t"b, æ d"\n'}, "--dictionary {}/known", 'known, line 1 is no entry of a lexicon (bad\\t"b'),
-        ({"known": 'bad\t"b ""æ d"\n'}, "--dictionary {}/known", 'known, line 1 is no entry of a lexicon (bad\\t"b'),
+        ("--dictionary", "bad\t/bæd/\n", "--dictionary, line 1 is no entry of a lexicon (bad\\t/bæd/): write"),
+        ("--dictionary", "b b\nbad\tbæd,bad\n", r"--dictionary, line 2 is no entry of a lexicon (bad\tbæd,bad)"),
+        ("--dictionary", "bad\t/b æ d/, /b a d/\n", "commas or quotation marks around them"),
+        ("--dictionary", 'bad\t"b, æ d"\n', '--dictionary, line 1 is no entry of a lexicon (bad\\t"b'),
+        ("--dictionary", 'bad\t"b ""æ d"\n', '--dictionary, line 1 is no entry of a lexicon (bad\\t"b'),
         # Phonetisaurus writes costs, of which the least is the best.
-        ({"known": "bad\t12.34\tb\n"}, "--dictionary {}/known", r"known, line 1 is no entry of a lexicon (bad\t12.34"),
-        ({"known": "bad 0.5\n"}, "--dictionary {}/known", "known, line 1 is no entry of a lexicon (bad 0.5): write"),
-        ({"map": "b B\nb P\n"}, "--map {}/map", "map, line 2 maps b again: give each phone one line"),
-        ({"map": voice(without="s")}, "--map {}/map", "map has no line for s, which the model writes: add"),
-        (
-            {"map": voice(without="s") + "s\n", "known": "bad s\n"},
-            "--map {0}/map --dictionary {0}/known",
-            "known, line 1 has s, a phone of the model, which --map changes to nothing: write",
-        ),
-        (
-            {"map": voice(), "known": "bad B\nadd aː B\n"},
-            "--map {0}/map --dictionary {0}/known",
-            "known, line 2 has aː, a phone of the model, which --map changes to A: write the dictionary in",
-        ),
-        ({}, "--map {}/absent", "absent cannot be read (No such file or directory)"),
-        ({}, "--n 0", "--n 0 is not a whole number from 1 to 1000"),
-        ({}, "--threshold 2", "--threshold 2 is no share: give a number from 0 to 1"),
-        ({}, "--threshold much", "--threshold much is not possible: give a number"),
-        ({}, "--out {}/words/lexicon", "words/lexicon cannot be written (Not a directory)"),
-        ({}, "--out /dev/full", "--out /dev/full cannot be written (is no regular file): give another file"),
+        ("--dictionary", "bad\t12.34\tb\n", r"--dictionary, line 1 is no entry of a lexicon (bad\t12.34"),
+        ("--dictionary", "bad 0.5\n", "--dictionary, line 1 is no entry of a lexicon (bad 0.5): write"),
+        ("--map", "b B\nb P\n", "--map, line 2 maps b again: give each phone one line"),
+        ("--map", voice(without="s"), "--map has no line for s, which the model writes: add"),
+        # A line of the map and, after it, a dictionary.
+        ("s\n", "bad s\n", "--dictionary, line 1 has s, a phone of the model, which --map changes to nothing: write"),
+        ("s S\n", "bad B\nadd s B\n", "--dictionary, line 2 has s, a phone of the model, which --map changes to S: "),
+        ("--map absent", "", "absent cannot be read (No such file or directory)"),
+        ("--n 0", "", "--n 0 is not a whole number from 1 to 1000"),
+        ("--threshold 2", "", "--threshold 2 is no share: give a number from 0 to 1"),
+        ("--threshold much", "", "--threshold much is not possible: give a number"),
+        ("--out words/lexicon", "", "words/lexicon cannot be written (Not a directory)"),
+        ("--out /dev/full", "", "--out /dev/full cannot be written (is no regular file): give another file"),
     ],
 )
-def test_what_is_refused(files, flags, sentence, run, call, write, tmp_path):
-    paths = {name: write(name, text) for name, text in ({"words": "bad\n"} | files).items()}
-    out = tmp_path / "lexicon"
-    out.write_text("as before\n")
-    more = [] if "--out" in flags else ["--out", out]
-    done = call("lexicon", run, "--words", paths["words"], *flags.format(tmp_path).split(), *more)
+def test_what_is_refused(flag, text, sentence, run, call, write, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    both = {"--map": voice(without="s") + flag, "--dictionary": text} if flag.endswith("\n") else {flag: text}
+    files = {"words": "bad\n", "lexicon": "as before\n"} | (both if text else {})
+    paths = {name: write(name, content) for name, content in files.items()}
+    flags = [word for name in files if name.startswith("--") for word in (name, paths[name])]
+    out = [] if "--out" in flag else ["--out", "lexicon"]
+    done = call("lexicon", run, "--words", "words", *flags, *([] if text else flag.split()), *out)
     assert sentence in done.err and done.err.startswith("error: ") and done.err.count("\n") == 1
-    assert done.status == 2 and out.read_text() == "as before\n"
-    assert {path.name for path in tmp_path.iterdir()} == {*paths, "lexicon"}
+    assert done.status == 2 and paths["lexicon"].read_text() == "as before\n"
+    assert {*tmp_path.iterdir()} == {*paths.values()}
 
 
 def test_a_word_that_is_too_long_is_named_by_its_line(written, tmp_path, monkeypatch):
@@ -300,5 +282,5 @@ def test_a_map_may_be_in_characters_that_are_not_composed(write: Write, translat
 
 def test_a_map_is_of_whole_phones(write: Write) -> None:
     pieces: Any = SimpleNamespace(tokenizers=SimpleNamespace(target=SimpleNamespace(of_words=False)))
-    with pytest.raises(UserError, match=r"^--map is of whole phones, and this run writes pieces of words: train with"):
-        read_map(write("map", "a b\n"), pieces)
+    sentence = "^--map is of whole phones, and this run writes pieces of words: train with"
+    require_refusal(lambda: read_map(write("map", "a b\n"), pieces), sentence)

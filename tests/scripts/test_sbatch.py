@@ -16,12 +16,7 @@ STUBS = {
     "torchrun": 'echo "torchrun $*" >> calls; trap "echo saved >> calls; exit 1" TERM; touch begun; '
     "while [ ! -e finish ]; do sleep 0.02; done",
 }
-JOB = {
-    "SLURM_JOB_ID": "12345",
-    "SLURM_JOB_NODELIST": "node[1-2]",
-    "SLURM_JOB_NUM_NODES": "2",
-    "SLURM_GPUS_ON_NODE": "4",
-}
+JOB = {"SLURM_JOB_ID": "12345", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_NUM_NODES": "2", "SLURM_GPUS_ON_NODE": "4"}
 TORCHRUN = (
     "torchrun --nnodes=2 --nproc-per-node=4 --max-restarts=3 --rdzv-backend=c10d --rdzv-endpoint=node1:22345 "
     "--rdzv-id=12345-0 train.py resume=auto folder=outputs/a b attention=mocha"
@@ -47,7 +42,7 @@ def job(tmp_path: Path, foreground: None) -> subprocess.Popen:
 def test_the_run_is_saved_before_the_job_leaves(number: int, after: list[str], job: subprocess.Popen, tmp_path: Path):
     job.send_signal(number)
     assert job.wait(timeout=60) == 75
-    assert (tmp_path / "calls").read_text().splitlines() == ["scontrol show hostnames node[1-2]", TORCHRUN, *after]
+    assert (tmp_path / "calls").read_text().splitlines() == ["scontrol show hostnames n[1-2]", TORCHRUN, *after]
 
 
 def test_a_job_that_ends_by_itself_has_the_status_of_its_processes(job: subprocess.Popen, tmp_path: Path):

@@ -20,11 +20,6 @@ ROOT = Path(__file__).parents[2]
 SENTENCES = ["two big cats see green houses", "", "three birds", "the the the the zzz-cats"]
 
 
-@pytest.fixture(scope="module")
-def translator(hard: Translator) -> Translator:
-    return hard
-
-
 @pytest.fixture
 def stream(call: Callable[..., Outcome], trained_hard: Path) -> Callable[..., Outcome]:
     return lambda data, *flags: call("stream", trained_hard, "--device", "cpu", *flags, stdin=data)
@@ -61,11 +56,11 @@ def available(number: int, enough: Callable[[bytes], bool], seconds: float = 100
     return result
 
 
-def test_what_is_certain_is_written_before_the_next_word_comes(start, translator: Translator) -> None:
+def test_what_is_certain_is_written_before_the_next_word_comes(start, hard: Translator) -> None:
     process = start()
     early = 0
     for sentence in SENTENCES:
-        session = translator.stream()
+        session = hard.stream()
         line = ""
         for word in [*sentence.split(), None]:
             written = session.finish() if word is None else session.read(word)
@@ -83,16 +78,16 @@ def test_what_is_certain_is_written_before_the_next_word_comes(start, translator
     process.stdin.write("zwö".encode()[:-1])
     process.stdin.write("ö".encode()[-1:] + b"lf cats")  # and closes in mid-word
     process.stdin.close()
-    session = translator.stream()
+    session = hard.stream()
     session.read("zwölf cats")
     session.finish()
     assert process.stdout.read().decode() == f"{session.text}\n"
     assert (process.wait(), process.stderr.read()) == (0, b"")
 
 
-def test_the_lines_are_those_of_translate(stream, translator: Translator) -> None:
+def test_the_lines_are_those_of_translate(stream, hard: Translator) -> None:
     done = stream("\n".join(SENTENCES).encode())
-    assert done.out == "".join(f"{result.text}\n" for result in translator.translate(SENTENCES))
+    assert done.out == "".join(f"{result.text}\n" for result in hard.translate(SENTENCES))
     assert (done.err, done.status) == ("", 0)
     assert stream(b"").out == "" and stream(b"\n\n").out == "\n\n"
     short = stream(b"two cats see houses\n", "--max-length", 2, "--no-repeat-ngram-size", 1)
@@ -135,7 +130,7 @@ def test_ctrl_c_while_it_waits(start) -> None:
     assert (process.wait(100), process.stderr.read()) == (130, b"interrupted\n")
 
 
-def test_phrases_that_no_line_may_hold(stream: Callable[..., Outcome], translator: Translator) -> None:
+def test_phrases_that_no_line_may_hold(stream: Callable[..., Outcome]) -> None:
     free = stream(f"{SENTENCES[0]}\n{SENTENCES[2]}\n".encode()).out.splitlines()
     word = free[0].split()[0]
     done = stream(f"{SENTENCES[0]}\n{SENTENCES[2]}\n".encode(), "--avoid", word, "zzz")

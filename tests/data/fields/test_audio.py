@@ -11,7 +11,7 @@ import torch
 
 from mt.data.fields import AudioConfig, AudioField, SourceError
 from mt.data.fields.base import as_list
-from mt.errors import UserError
+from tests.refusals.sentences import require_refusal
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
 
@@ -132,8 +132,7 @@ def test_raw_samples_cut_anywhere(field: AudioField) -> None:
     for chunks in ([], [b""], [b"x"]):
         assert not np.concatenate([*field.pcm(chunks, "standard input")]).size
     assert np.concatenate([*field.pcm([b"\1\0"], "standard input")]).tolist() == [1]
-    sentence = "^standard input is a wav file, and not samples alone: give the file, or convert it to 16-bit little"
-    with pytest.raises(SourceError, match=sentence):
+    with pytest.raises(SourceError, match=r"^standard input is a wav file, and not samples alone: give the file, or"):
         [*field.pcm([b"RI", b"FF\0\0\0\0WAVE"], "standard input")]
 
 
@@ -163,14 +162,7 @@ def test_labels_are_seconds(field: AudioField) -> None:
 
 
 def test_a_rate_without_whole_frames_is_refused() -> None:
-    with pytest.raises(UserError, match=r"dataset.field.rate=22050 has no whole number of samples in 10 ms"):
-        AudioConfig(rate=22_050)
-
-
-def test_without_the_library_one_sentence_names_the_extra(field: AudioField, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "soundfile", None)
-    with pytest.raises(UserError, match=r"^sound is read by soundfile, which is not installed: .*\[speech\]'$"):
-        field.encode(["any.wav"], None)
+    require_refusal(lambda: AudioConfig(rate=22_050), "dataset.field.rate=22050 has no whole number of samples")
 
 
 # Sounds whose numbers, lengths or names are not what they seem.
@@ -249,18 +241,14 @@ def test_raw_samples_have_no_header(field: AudioField, tmp_path: Path) -> None:
         assert str(refusal(field, tmp_path / name)).startswith(f"{tmp_path / name} is named as samples without a")
 
 
-@pytest.mark.parametrize("span", ["-1,2", "nan,2", "0,inf", "0,1e3", "1", "", ",1", "a,b", "0x1,2", "1;2"])
-def test_a_span_without_two_numbers_is_refused(field: AudioField, tmp_path: Path, span: str) -> None:
+def test_a_span_is_two_numbers_of_which_the_second_comes_after_the_first(field: AudioField, tmp_path: Path) -> None:
     soundfile.write(tmp_path / "tone.wav", TONE, RATE)
-    assert str(refusal(field, f"{tmp_path}/tone.wav#t={span}")).startswith(
-        f"{tmp_path}/tone.wav#t={span} does not say seconds as #t=BEGIN,END: expected two numbers from 0 on, as in tone"
-    )
-
-
-def test_a_span_ends_after_it_begins(field: AudioField, tmp_path: Path) -> None:
-    soundfile.write(tmp_path / "tone.wav", TONE, RATE)
-    for span in ("0.5,0.2", "0.5,0.5"):
-        assert "is to be read up to a second that is not after" in str(refusal(field, f"{tmp_path}/tone.wav#t={span}"))
+    form = "does not say seconds as #t=BEGIN,END: expected two numbers from 0 on, as in tone"
+    order = "is to be read up to a second that is not after"
+    spans = dict.fromkeys(("-1,2", "nan,2", "0,inf", "0,1e3", "1", "", ",1", "a,b", "0x1,2", "1;2"), form)
+    for span, sentence in (spans | dict.fromkeys(("0.5,0.2", "0.5,0.5"), order)).items():
+        source = f"{tmp_path}/tone.wav#t={span}"
+        assert str(refusal(field, source)).startswith(f"{source} {sentence}")
 
 
 def test_what_the_library_writes_itself_is_kept_back(tmp_path: Path) -> None:
