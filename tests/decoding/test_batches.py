@@ -7,7 +7,6 @@ import pytest
 import torch
 
 import mt
-from mt.common.options import parse
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.fields import ImageConfig, ImageField
@@ -19,11 +18,11 @@ from mt.decoding.translator import Translator
 from mt.device import has_bfloat16
 from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
-from mt.models.config import ModelConfig
 from mt.models.encoders import ENCODERS
 from mt.models.seq2seq import Seq2Seq
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, WaitKConfig
 from tests.decoding.decoded import decode_ids
+from tests.models.small import small
 
 
 def test_a_wide_beam_takes_fewer_sentences_at_once(translator: Translator) -> None:
@@ -127,9 +126,7 @@ def test_steps_of_search_in_int8(run, search, request, corpus):
 @pytest.mark.parametrize("size", [32, 64, 128])
 def test_a_caption_may_be_as_long_as_the_places_of_its_picture_allow(size: int) -> None:
     """A field counts a picture in squares of its own size; a search counts the vectors that the front-end makes."""
-    decoder = {"name": "luong", "hidden_size": 8, "readout_size": 8}
-    plain = {"frontend": {"name": "image", "channels": 8}, "encoder": {"name": "none"}, "decoder": decoder}
-    model = Seq2Seq(parse(plain | {"embedding": {"embedding_dim": 8}}, ModelConfig), 10, 10).eval()
+    model = small(10, 10, frontend={"name": "image", "channels": 8}, encoder={"name": "none"}).eval()
     with torch.no_grad():
         model.decoder.output.bias[EOS] = -1e9  # so that nothing but the limit ends a caption
     pictures = [np.zeros((size, size, 3), np.uint8)] * 2

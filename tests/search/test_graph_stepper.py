@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from mt.config import Config
 from mt.device import choose
 from mt.errors import UserError
 from mt.models.attention import ATTENTIONS
@@ -24,6 +23,7 @@ from mt.search.hypothesis import Hypothesis
 from mt.search.processor import Rules
 from mt.search.torch_stepper import TorchStepper
 from tests.marks import combined
+from tests.models.small import small
 from tests.search.toys import make_toy
 
 CPU = torch.device("cpu")
@@ -99,15 +99,11 @@ def test_scores_that_are_not_finite() -> None:
         search(GraphStepper(TorchStepper(*start), 2, Recorder()), [4, 4, 4], beam_size=2)
 
 
-def models(decoder: str, attention: str, configure: Callable[..., Config], count: int) -> list[Seq2Seq]:
-    parts = {
-        "embedding": {"embedding_dim": 32},
-        "encoder": {"name": "bilstm", "hidden_size": 32},
-        "decoder": {"name": decoder, "hidden_size": 32, "readout_size": 32, "copy": decoder == "gnmt"},
-        "attention": {"name": attention},
-    }
+def models(decoder: str, attention: str, count: int) -> list[Seq2Seq]:
     torch.manual_seed(5)
-    return [Seq2Seq(configure(parts), VOCABULARY, VOCABULARY).eval() for _ in range(count)]
+    decoding = {"name": decoder, "copy": decoder == "gnmt"}
+    parts = {"encoder": {"name": "bilstm"}, "decoder": decoding, "attention": {"name": attention}}
+    return [small(VOCABULARY, VOCABULARY, **parts).eval() for _ in range(count)]
 
 
 def sources() -> tuple[torch.Tensor, torch.Tensor]:
@@ -128,23 +124,23 @@ def both(model, device, width, **record) -> Sequence[list[list[Hypothesis]]]:
 
 
 @pytest.mark.parametrize(("decoder", "attention"), EVERY)
-def test_of_every_decoder_and_attention(decoder: str, attention: str, configure: Callable[..., Config]) -> None:
+def test_of_every_decoder_and_attention(decoder: str, attention: str) -> None:
     """The state after a step fits into the memory of that before."""
-    [model] = models(decoder, attention, configure, 1)
+    [model] = models(decoder, attention, 1)
     recorder = Recorder()
     require_equal(*both(model, CPU, 3, record=recorder))
     assert recorder.recorded == 1 < recorder.replayed
 
 
-def test_of_an_ensemble(configure: Callable[..., Config]) -> None:
-    require_equal(*both(Ensemble(models("luong", "general", configure, 2)), CPU, 2, record=Recorder()))
+def test_of_an_ensemble() -> None:
+    require_equal(*both(Ensemble(models("luong", "general", 2)), CPU, 2, record=Recorder()))
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU is here")
 @pytest.mark.parametrize(("decoder", "attention"), EVERY)
-def test_on_a_gpu(decoder: str, attention: str, configure: Callable[..., Config]) -> None:
+def test_on_a_gpu(decoder: str, attention: str) -> None:
     """Every step can be recorded, and gives there what it gave."""
-    [model] = models(decoder, attention, configure, 1)
+    [model] = models(decoder, attention, 1)
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "steps cannot be recorded")
         require_equal(*both(model, choose("cuda"), 3))
