@@ -3,7 +3,7 @@
 Python's own parser of XML (expat) tells where each piece of the document begins, so that all other bytes stay."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
@@ -20,6 +20,8 @@ _XLIFF = "urn:oasis:names:tc:xliff:document:"
 _XML = "http://www.w3.org/XML/1998/namespace"
 _APART = frozenset(["alt-trans", "header", "ignorable", "note", "notes", "originalData", "skeleton"])
 """Elements whose sources are not to be translated: proposals, and descriptions of the document."""
+_LOCKED = frozenset(["locked", "true", "yes", "1"])
+"""Values of `locked`, an attribute of memoQ's, Phrase's and Trados' own namespaces."""
 
 
 class Piece(NamedTuple):
@@ -42,6 +44,8 @@ class _Unit:
     """Whether its white space stays."""
     segmented: Span | None = None
     target: Span | None = None
+    locked: set[str] = field(default_factory=set)
+    """The numbers of segments that Trados has locked."""
 
 
 @dataclass
@@ -49,9 +53,8 @@ class _Element:
     """An element that is open."""
 
     begin: int
-    name: str
     left: bool
-    """Whether `translate="no"` holds in it."""
+    """Whether it is locked, or `translate="no"` holds in it."""
     preserves: bool
     """Whether its white space stays."""
     apart: bool
@@ -68,8 +71,7 @@ def read(text: str, kept: Kept, name: str) -> Iterator[str | Segment]:
     for unit in _units(pieces):
         for (first, last), blank in _blanks(pieces, unit):
             begin, resume, opening, closing = _frame(pieces, unit, blank)
-            yield "".join(piece.raw for piece in pieces[done:begin])
-            yield opening
+            yield "".join(piece.raw for piece in pieces[done:begin]) + opening
             yield from xliff_text.read(pieces[first + 1 : last], kept, preserves=unit.preserves)
             yield closing
             done = resume
@@ -84,11 +86,11 @@ def _blanks(pieces: Sequence[Piece], unit: _Unit) -> Iterator[tuple[Span, Span |
     source = unit.segmented or unit.source
     if not _says(pieces, source):
         return
-    if unit.target is None or not _says(pieces, unit.target):
+    if not unit.locked and (unit.target is None or not _says(pieces, unit.target)):
         yield source, unit.target
-    elif unit.segmented:
+    elif unit.segmented and unit.target:
         # Some segments of the target may have a translation, and others none.
-        of_source = dict(_segments(pieces, unit.segmented))
+        of_source = {number: span for number, span in _segments(pieces, unit.segmented) if number not in unit.locked}
         for number, segment in _segments(pieces, unit.target):
             if number in of_source and _says(pieces, of_source[number]) and not _says(pieces, segment):
                 yield of_source[number], segment
@@ -135,17 +137,17 @@ def _frame(pieces: Sequence[Piece], unit: _Unit, blank: Span | None) -> tuple[in
 def _units(pieces: Sequence[Piece]) -> Iterator[_Unit]:
     """Yields the sources of the document, in order."""
     # A stack of the open elements. The first is the document.
-    stack = [_Element(0, "", left=False, preserves=False, apart=False)]
+    stack = [_Element(0, left=False, preserves=False, apart=False)]
     for place, piece in enumerate(pieces):
         if piece.kind in ("start", "empty"):
             around = stack[-1]
-            translate = piece.attributes.get("translate")
+            translate = piece.attributes.get("translate") if piece.name != "mrk" else None
+            locked = any(name.split()[-1] == "locked" and value in _LOCKED for name, value in piece.attributes.items())
             space = piece.attributes.get(f"{_XML} space")
             stack.append(
                 _Element(
                     place,
-                    piece.name,
-                    left=around.left if translate is None or piece.name == "mrk" else translate == "no",
+                    left=locked or (around.left if translate is None else translate == "no"),
                     preserves=around.preserves if space is None else space == "preserve",
                     apart=around.apart or piece.name in _APART or " " in piece.name,
                 )
@@ -160,14 +162,15 @@ def _units(pieces: Sequence[Piece]) -> Iterator[_Unit]:
                 yield element.unit
             span = (element.begin, place)
             unit = stack[-1].unit
-            if element.name == "source" and not element.left and not element.apart:
+            opening = pieces[element.begin]
+            if opening.name == "source" and not element.left and not element.apart:
                 stack[-1].unit = _Unit(span, element.preserves)
-            elif element.name == "seg-source" and unit:
+            elif opening.name == "seg-source" and unit:
                 unit.segmented = span
-            elif element.name == "target" and unit and not unit.target:
+            elif opening.name == "target" and unit and not unit.target:
                 unit.target = span
-    if stack[0].unit:
-        yield stack[0].unit
+            elif opening.name.endswith(" seg") and element.left and (unit := stack[-2:][0].unit):
+                unit.locked.add(opening.attributes.get("id", ""))
 
 
 # Pieces, by expat.

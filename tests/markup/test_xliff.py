@@ -66,6 +66,12 @@ UNITS = {
     '<source>A. B.</source><seg-source><mrk mtype="seg" mid="1">A.</mrk> <mrk mtype="seg" mid="2">B</mrk></seg-source>'
     '<target><mrk mtype="seg" mid="2"> </mrk> <mrk mtype="seg" mid="1">C.</mrk></target>': "<target>"
     '<mrk mtype="seg" mid="2">B</mrk> <mrk mtype="seg" mid="1">C.</mrk></target>',
+    # What a tool has locked stays blank.
+    '<source>A. B.</source><seg-source><mrk mtype="seg" mid="1">A.</mrk> <mrk mtype="seg" mid="2">B</mrk></seg-source>'
+    '<target><mrk mtype="seg" mid="1"/> <mrk mtype="seg" mid="2"/></target><s:seg-defs xmlns:s="urn:s"><s:seg id="1" '
+    'locked="true"/><s:seg id="2" locked="false"/></s:seg-defs>': '<target><mrk mtype="seg" mid="1"/> '
+    '<mrk mtype="seg" mid="2">B</mrk></target><s:seg-defs xmlns:s="urn:s"><s:seg id="1" locked="true"/><s:seg id="2" '
+    'locked="false"/></s:seg-defs>',
     # A proposal is no target.
     "<source>a</source><alt-trans><source>x</source><target>y</target></alt-trans>": "<target>a</target><alt-trans>"
     "<source>x</source><target>y</target></alt-trans>",
@@ -96,10 +102,19 @@ def test_targets(unit: str) -> None:
         '<unit><m:matches xmlns:m="urn:oasis:names:tc:xliff:matches:2.0"><m:match><source>a</source></m:match>'
         "</m:matches></unit>",
         '<resource:source xmlns:resource="urn:x">red</resource:source>',
+        '<trans-unit xmlns:mq="MQXliff" mq:locked="locked"><source>a</source><target/></trans-unit>',
+        '<group xmlns:m="http://www.memsource.com/mxlf/2.0"><trans-unit m:locked="true"><source>a</source></trans-unit>'
+        "</group>",
+        '<trans-unit xmlns:sdl="http://sdl.com/FileTypes/SdlXliff/1.0"><source>a</source><target/><sdl:seg-defs>'
+        '<sdl:seg id="1" locked="true"/></sdl:seg-defs></trans-unit>',
     ],
 )
 def test_what_is_not_of_the_document_is_left(inside: str) -> None:
     assert translated(bodied(inside), identity, "xliff") == bodied(inside)
+
+
+def test_a_source_that_is_the_whole_document_is_left() -> None:
+    assert translated("<source>a</source>", identity, "xliff") == "<source>a</source>"
 
 
 def test_prefixes_and_namespaces() -> None:
