@@ -134,15 +134,22 @@ class TsvFile(FieldsFile):
     _separator = "tabs"
 
     def rows(self) -> Rows:
+        quoted = set[bool]()  # whether all fields of a line are, of any line
         for number, line in enumerate(file_lines(self._path), start=1):
             fields = line.split("\t")
             if '""' in line and any(map(is_quoted, fields)):
-                raise UserError(
-                    f"{self._path}, line {number} has a field in quotation marks that doubles those inside, as CSV "
-                    "does. In TSV they would stay in the text: write the table without quoting (pandas: "
-                    "quoting=csv.QUOTE_NONE), or as .csv"
-                )
+                raise self._refusal(f", line {number} has a field in quotation marks that doubles those inside")
+            if not (False in quoted or _blank(fields)):
+                quoted.add(all(is_quoted(field, ("",)) for field in fields))
             yield number, fields
+        if quoted == {True}:
+            raise self._refusal(" has every field in quotation marks")
+
+    def _refusal(self, fault: str) -> UserError:
+        return UserError(
+            f"{self._path}{fault}, as CSV does. In TSV they would stay in the text: write the table without quoting "
+            "(pandas: quoting=csv.QUOTE_NONE), or as .csv"
+        )
 
 
 class CsvFile(FieldsFile):

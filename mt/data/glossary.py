@@ -106,13 +106,12 @@ def read_glossary(path: Path) -> Glossary | list[Glossary]:
     if ".jsonl" in path.suffixes:
         texts = ((name, "{}" if is_blank(line) else line) for name, line in lines)
         return [_of_mapping(parse_json_line(text, name, _JSON_FORM), name) for name, text in texts]
+    # A TAB between source and targets, and | between targets.
+    rows = [(name, line.split("\t")) for name, line in lines if not is_blank(line)]
+    quotes_all = all(is_quoted(field, ("",)) for _, fields in rows for field in fields)
     entries = []
-    for name, line in lines:
-        if is_blank(line):
-            continue
-        # A TAB between source and targets, and | between targets.
-        source, *targets = fields = line.split("\t")
-        if any(is_quoted(field, ('""', ",")) for field in fields):
+    for name, (source, *targets) in rows:
+        if any(is_quoted(field, ("",) if quotes_all else ('""', ",")) for field in (source, *targets)):
             raise UserError(
                 f"{name} has a field in quotation marks, as spreadsheets write it, and no text has the term with them: "
                 "write the table without quoting, or as CSV, of which a command of docs/steering.md makes a glossary"

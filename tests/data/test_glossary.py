@@ -76,6 +76,7 @@ def test_other_quotation_marks_are_text(tmp_path: Path):
         ("a.tsv", "a\tb\tc\n", "a.tsv, line 1 has 2 TAB characters"),
         ("a.tsv", 'a\tb\nx\t"a ""b"""\n', "a.tsv, line 2 has a field in quotation marks, as spreadsheets write it"),
         ("a.tsv", '"a, b"\tc\n', "a.tsv, line 1 has a field in quotation marks, as spreadsheets write it"),
+        ("a.tsv", '"a"\t"b"\n"c"\t"d"\n', "a.tsv, line 1 has a field in quotation marks, as spreadsheets write it"),
         ("a.tsv", "a\tb\n\tc\n", "a.tsv, line 2 has a blank source or target"),
         ("a.tsv", "a\tb|\n", "a.tsv, line 1 has a blank source or target"),
         ("a.jsonl", '{"a": "b"}\n{"a"}\n', "a.jsonl, line 2 is no JSON"),

@@ -141,6 +141,9 @@ def test_a_table_that_a_writer_of_csv_has_quoted_is_refused_with_its_line(tmp_pa
     lines = ["en\tde", 'he said "no"\t"nein" sagte er', '"all of it"\t"', '"he said ""no"""\ter']
     folder = _folder(tmp_path, "train.tsv", "".join(f"{line}\n" for line in lines).encode())
     require_refused(folder, r"train\.tsv, line 4 has a field in quotation marks that doubles those inside")
+    # Without names nothing else would tell.
+    config = _folder(tmp_path, "train.tsv", b'"a"\t"b"\n"c d"\t"e"\n').model_copy(update={"source": "1", "target": "2"})
+    require_refused(config, r"train\.tsv has every field in quotation marks, as CSV does\. In TSV they would")
 
 
 def test_a_table_beside_the_texts_that_are_read_is_named(tmp_path: Path) -> None:
