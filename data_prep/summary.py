@@ -18,7 +18,7 @@ from mt.data.dataset import DatasetConfig
 from mt.data.fields import build_field
 from mt.data.tokenizer import Tokenizer, TokenizerConfig, Tokenizers
 from mt.data.writer import Unknown
-from mt.errors import UserError
+from mt.errors import UserError, counted
 from mt.text_io import comparable
 
 _DUPLICATE = "duplicate (drop_duplicates)"
@@ -179,7 +179,7 @@ def _listed(dropped: Mapping[str, int]) -> str:
 def _size(examples: list[Example]) -> str:
     """Writes the number of pairs, and that of references where some pairs have several."""
     references = sum(1 + len(example.more_references) for example in examples)
-    return f"{len(examples):,} pairs" + (f" with {references:,} references" if references > len(examples) else "")
+    return counted(len(examples), "pair") + (f" with {references:,} references" if references > len(examples) else "")
 
 
 def _warning(train: Counts) -> Iterator[str]:

@@ -90,6 +90,15 @@ def shown(text: str, limit: int = 80) -> str:
     return plain if len(plain) <= limit else f"{plain[: limit - 3]}..."
 
 
+def counted(count: int, noun: str, ending: str = "s") -> str:
+    """Returns a number with its noun. ending: of several.
+
+    >>> counted(1, "line"), counted(2_000, "line")
+    ('1 line', '2,000 lines')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else ending}"
+
+
 def message_of(error: BaseException) -> str:
     """Returns the message of an error on one line; the name of its type where it has none."""
     return " ".join(str(error).split()) or type(error).__name__

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mt.common.input_files import open_regular, require_regular
-from mt.errors import UserError
+from mt.errors import UserError, counted
 
 # The form in which texts are compared: one composition and one notion of a blank, for both sides of every metric.
 #
@@ -257,6 +257,6 @@ def require_parallel(paths: Sequence[Path], texts: Sequence[Sequence[str]], what
     for path, lines in zip(paths, texts, strict=True):
         if len(lines) != len(texts[0]):
             raise UserError(
-                f"{paths[0]} has {len(texts[0])} lines but {path} has {len(lines)}: "
+                f"{paths[0]} has {counted(len(texts[0]), 'line')} but {path} has {len(lines):,}: "
                 f"line n of each must belong to the same {what}"
             )

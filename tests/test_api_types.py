@@ -26,6 +26,7 @@ Call = Callable[[Any], object]
         (["the cats", ["see"]], "text 2 is of type list"),
         ((b"the" for _ in range(2)), "text 1 is of type bytes"),
         ("the \ud800 cats", r"text 1 holds half of a character (\ud800)"),
+        (["the cats", "a\0b"], "text 2 holds a NUL character: remove it"),
     ],
 )
 def test_what_is_no_text(translator: Translator, text: Any, sentence: str):
@@ -43,12 +44,15 @@ def test_what_is_no_text(translator: Translator, text: Any, sentence: str):
         (lambda it: it.align(["two"], "zwei"), "align takes two texts or two lists of texts, not one of each"),
         (lambda it: it.translate("the cats", search="beam"), "search is of type str: give a configuration"),
         (lambda it: it.stream("online"), "search is of type str: give a configuration"),
-        (lambda it: it.align(["the", "cats"], ["die"]), "align takes a target for each source: 2 sources and 1 target"),
+        (lambda it: it.align(["the", "cats"], ["die"]), "align takes a target for each source, and 1 for 2 were given"),
         (lambda it: it.align("the", b"die"), "target 1 is of type bytes"),
         (lambda it: it.align(None, None), "target 1 is None"),
-        (lambda it: likelihoods(it, ["the", "cats"], ["die"]), "each source has a target: 2 sources and 1 targets"),
+        (lambda it: likelihoods(it, ["the", "cats"], ["die"]), "each source has a target, and 1 for 2 were given"),
         (lambda it: likelihoods(it, None, None), "source 1 is None"),  # type: ignore[arg-type]
         (lambda it: likelihoods(it, ["the"], ["\ud800"]), "target 1 holds half of a character"),
+        (lambda it: likelihoods(it, ["the"], ["word " * 10_001]), "target 1 has 10001 words"),
+        (lambda it: it.translate(["the", "cats"], glossary=[{"the": "die"}]), "glossaries of single texts are one for"),
+        (lambda it: it.translate(["the"], prefix=["die", "der"]), "prefix is asked of 1 text: give a list with an"),
         (lambda it: it.translate("the two cats see streets").plot(None), "None names no file: give a path"),
         (lambda it: it.translate("the two cats see streets").plot("/"), "'/' names no file: give a path"),
     ],

@@ -12,7 +12,7 @@ from mt.cli.parser import Parser, number_of
 from mt.common.links import Links, Symmetrisation, is_naacl, to_pharaoh
 from mt.common.terminal import note, say
 from mt.data.dataset import LINK_UNITS
-from mt.errors import UserError
+from mt.errors import UserError, counted
 from mt.metrics.alignment import alignment_error_rate
 from mt.search.config import revised_search
 from mt.storage import require_writable
@@ -118,7 +118,7 @@ def _extraction(text: str) -> str | float:
 def _require_two_runs(options: argparse.Namespace) -> None:
     if len(options.run) != (2 if options.symmetrise else 1):
         raise UserError(
-            f"two runs of opposite directions and --symmetrise go together, and there are {len(options.run)} runs: "
+            f"two runs of opposite directions go with --symmetrise, and you gave {counted(len(options.run), 'run')}: "
             "write RUN REVERSE --symmetrise grow-diag, or a single RUN"
         )
 

@@ -249,8 +249,7 @@ def _own_words(
     if None in (options.free, options.links):
         raise UserError("doubled terms need translations without the glossary and their links: give --free and --links")
     free, lines = read_parallel([options.free, options.links], "example")
-    if len(free) != len(sources):
-        raise UserError(f"{options.free} has {len(free)} lines, and {options.source} {len(sources)}: give one a source")
+    require_parallel([options.source, options.free], [sources, free], "example")
     own = []
     for source, text, links, terms in zip(sources, free, parse_pharaoh(lines, str(options.links)), found, strict=True):
         # Links join words; the words of terms may be parts of those.

@@ -10,7 +10,7 @@ from mt.comparison.columns import Column, as_csv, as_latex, as_markdown, as_text
 from mt.comparison.runs import FinishedRun, choose, names
 from mt.comparison.tradeoff import Tradeoff, measure
 from mt.data.tokenizer import Tokenizers
-from mt.errors import UserError, visible
+from mt.errors import UserError, counted, visible
 from mt.evaluation.results import KEYS
 from mt.evaluation.scoring import metrics_of
 from mt.metrics import Metric
@@ -132,8 +132,8 @@ def compare(runs: Sequence[FinishedRun], references: References, baseline: str |
         if len(run.hypotheses) != len(references):
             split = run.results.split
             raise UserError(
-                f"{run.folder}/hypotheses/{split}.txt has {len(run.hypotheses)} lines but the {split} split has "
-                f"{len(references)}: one of them has changed since, so restore it"
+                f"{run.folder}/hypotheses/{split}.txt has {counted(len(run.hypotheses), 'line')} but the {split} split "
+                f"has {len(references):,}: one of them has changed since, so restore it"
             )
     # The baseline comes first, since metrics test for significance against the first system.
     run_names = names(runs)

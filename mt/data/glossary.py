@@ -146,8 +146,8 @@ def glossaries_of(given: Any, count: int, *, alone: bool = False) -> list[Glossa
         return [given] * count
     if not isinstance(given, Sequence) or len(given) != count:
         raise UserError(
-            f"a glossary for each of {count} texts is a list with as many entries, or a .jsonl file with as many lines"
-            ": give that, or one glossary for all"
+            f"glossaries of single texts are one for each, here {count}, as a list or as lines of a .jsonl file: give "
+            "that many, or one glossary for all"
         )
     return [
         one if isinstance(one, Glossary) else _of_mapping(one or {}, f"glossary {number}")

@@ -125,8 +125,7 @@ def aligned(
     if alone != target_alone:
         raise UserError("align takes two texts or two lists of texts, not one of each")
     if len(sources) != len(targets):
-        counts = f"{len(sources)} sources and {len(targets)} targets"
-        raise UserError(f"align takes a target for each source: {counts}")
+        raise UserError(f"align takes a target for each source, and {len(targets)} for {len(sources)} were given")
     # One model gives its own links, and two models the links on which they agree.
     links = partial(_linked, hard=hard, extract=extract, shift=shift)
     if other is None:

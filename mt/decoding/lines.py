@@ -23,7 +23,7 @@ from mt.decoding.request import LexicalConstraints, Request
 from mt.decoding.translation import Translation, in_units
 from mt.decoding.translator import Translator
 from mt.decoding.unknown_words import UnknownWords
-from mt.errors import UserError, unwritten
+from mt.errors import UserError, counted, unwritten
 from mt.search.config import SearchConfig
 from mt.search.options import CUT_REMEDY, cut_note
 from mt.storage import require_writable
@@ -167,6 +167,8 @@ def translate_lines(
     translations; None: they are texts. glossary: of all lines, or of each. unsure: what becomes of words that are
     probably wrong. Raises UserError where a line cannot be read, or is too long, or something cannot be written."""
     name = f"{path or STANDARD_INPUT}, line"
+    if form != "json" and path and ".jsonl" in path.suffixes:
+        raise UserError(f"{path} has lines of JSON, of which --constraints json takes the text: add that, or give text")
     is_source = path is not None and path.suffix.lower() in translator.field.endings
     asked = _asked([str(path)] if is_source else input_lines(path), form, glossary, name)
     count = cut = replaced = 0
@@ -192,7 +194,7 @@ def translate_lines(
             cut += sum(one.cut for of_line in translations for one in of_line)
             replaced += sum(one.replaced_unknown for of_line in translations for one in of_line)
     if unknown_words is not None:
-        note(f"{replaced:,} unknown word{'' if replaced == 1 else 's'} replaced")
+        note(f"{counted(replaced, 'unknown word')} replaced")
     if cut:
         note(cut_note(cut, translator.search_for(search).limit, CUT_REMEDY))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from mt.common.memory import keep_freed
+from mt.common.options import as_written
 from mt.decoding.onnx import MANIFEST, load_graphs
 from mt.decoding.translator import Translator
 from mt.errors import UserError, message_of, require_choice, shown
@@ -115,7 +116,8 @@ def load(
     for folder in runs:
         if (folder / MANIFEST).is_file():
             raise UserError(
-                f"{folder} was exported for engine=onnx, which translates and streams: choose that, or give a run"
+                f"{folder} was exported for {as_written('engine', 'onnx')}, which translates, streams and evaluates: "
+                "choose that, or give a run"
             )
     from mt.decoding.torch_network import load_runs  # Not above: torch takes seconds, and may not be installed.
 

@@ -84,8 +84,8 @@ def verified(folder: Path) -> Manifest:
     path = folder / MANIFEST
     if not path.is_file():
         raise UserError(
-            f"{folder} holds no graphs for engine=onnx: make them with mt export RUN --out DIR --format onnx, "
-            "and give DIR"
+            f"{folder} holds no graphs for {as_written('engine', 'onnx')}: make them with mt export RUN --out DIR "
+            "--format onnx, and give DIR"
         )
     # The manifest itself: its format, then its fields.
     plain = read_json(path, _REMEDY)
@@ -110,7 +110,7 @@ def session(path: Path, threads: int) -> Any:
     try:
         import onnxruntime  # Not above: who decodes with torch needs none.
     except ImportError as error:
-        raise UserError(f"engine=onnx needs ONNX Runtime ({error}): pip install onnxruntime") from None
+        raise UserError(f"ONNX Runtime is not installed ({error}): pip install onnxruntime") from None
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # errors alone
     options.intra_op_num_threads = threads
@@ -177,16 +177,16 @@ class OnnxNetwork(Network):
     def require(self, search: SearchConfig) -> None:
         if search.extends:
             raise UserError(
-                f"{as_written('search', search.name)} keeps the state of an encoder while it writes, which engine=onnx "
-                f"cannot: choose {as_written('search', 'alignatt')}, agree or retranslate, or load the run itself"
+                f"{as_written('search', search.name)} keeps the state of an encoder while it writes, as no export can: "
+                f"choose {as_written('search', 'alignatt')}, agree or retranslate, or load the run itself"
             )
         require_attention(search, self.attends)
         drafting = search.drafting
         mode = "hard" if self.manifest.hard else "soft"
         if drafting.mode not in ("auto", mode):
             raise UserError(
-                f"search.mode={drafting.mode} is not what was exported, an attention that reads {mode}: choose "
-                f"search.mode={mode}, or decode the run itself with engine=torch"
+                f"{as_written('search.mode', drafting.mode)} is not what was exported, an attention that reads {mode}: "
+                f"choose {as_written('search.mode', mode)}, or decode the run itself"
             )
         if isinstance(drafting, BeamConfig) and drafting.penalties:
             drafting.penalties.require_readable(hard=self.manifest.hard)
@@ -203,8 +203,8 @@ class OnnxNetwork(Network):
 
     def in_torch(self) -> "TorchNetwork":
         raise UserError(
-            "engine=onnx translates, streams and evaluates, and this needs the model in torch: load the run itself "
-            "with engine=torch"
+            "what was exported translates, streams and evaluates, and this needs the model in torch: load the run "
+            "itself"
         )
 
     def __repr__(self) -> str:
@@ -217,20 +217,16 @@ def load_graphs(
     """Returns the translator of an exported folder. Raises UserError where it is damaged, or was not exported for
     ONNX Runtime, and where an option of `load` is not for that."""
     # What chooses among runs, devices and types has no meaning for a folder of graphs.
-    if device not in ("auto", "cpu"):
-        raise UserError(f"device={device} is not for engine=onnx, which computes on the CPU: leave it out")
+    engine = as_written("engine", "onnx")
+    for option, value, usual, reason in (
+        ("device", device, ("auto", "cpu"), "computes on the CPU: leave it out"),
+        ("checkpoint", checkpoint, ("best",), "is of one: leave it out, or export that one (--checkpoint)"),
+        ("precision", precision, (None,), "has its own: leave it out, or export again (--precision int8)"),
+    ):
+        if value not in usual:
+            raise UserError(f"{as_written(option, value)} is not for {engine}, since what was exported {reason}")
     if len(runs) != 1:
-        raise UserError(f"engine=onnx decodes with one exported folder, and {len(runs)} were given: give one")
-    if checkpoint != "best":
-        raise UserError(
-            f"checkpoint={checkpoint} is not for engine=onnx, whose folder holds what was exported alone: leave it "
-            "out, or export that one (--checkpoint)"
-        )
-    if precision is not None:
-        raise UserError(
-            f"precision={precision} is not for engine=onnx, which computes in what was exported: leave it out, or "
-            "export again (--precision int8)"
-        )
+        raise UserError(f"{engine} decodes with one exported folder, and {len(runs)} were given: give one")
     (folder,) = runs
     network = OnnxNetwork(folder)
     translator = Translator(network, Tokenizers.load(folder), network.config)

@@ -11,7 +11,7 @@ from pydantic import Field
 from mt.common.options import Options, parse
 from mt.data.glossary import Glossary, glossaries_of
 from mt.data.tokenizer import Unit
-from mt.errors import UserError
+from mt.errors import UserError, counted
 
 
 class AnyOf(Options):
@@ -77,7 +77,7 @@ def requests_of(names: Sequence[str], *, alone: bool, **asked: Unpack[Asked]) ->
         # A str or a mapping would pass for a sequence, of its characters or keys.
         if isinstance(value, str | Mapping) or not isinstance(value, Sequence) or len(value) != len(names):
             raise UserError(
-                f"{key} is asked of {len(names)} texts: give a list with an entry for each, where None asks for nothing"
+                f"{key} is asked of {counted(len(names), 'text')}: give a list with an entry for each (None: nothing)"
             )
     if not given and glossary is None:
         return None

@@ -20,7 +20,7 @@ import numpy as np
 from mt.common.backdrop import Backdrop, Sound
 from mt.common.input_files import require_regular
 from mt.common.links import Link, positions_of_words, project, weights_between_words
-from mt.errors import UserError, unwritten
+from mt.errors import UserError, counted, unwritten
 from mt.search.hypothesis import Hypothesis, Windows, same_values
 from mt.step import UNK
 
@@ -276,9 +276,7 @@ class Translation:
         )
 
     def __repr__(self) -> str:
-        tokens, source = (
-            f"{len(side)} token{'' if len(side) == 1 else 's'}" for side in (self.tokens, self.source_tokens)
-        )
+        tokens, source = (counted(len(side), "token") for side in (self.tokens, self.source_tokens))
         return f"Translation({self.text!r}, score {self.score:.2f}, {tokens} from {source})"
 
 

@@ -15,7 +15,7 @@ from mt.data.words import count_words
 from mt.decoding.network import Network, Part, decode_rows, refuse_long_rows
 from mt.decoding.request import Asked, Request, names_of, requests_of
 from mt.decoding.translation import Extraction, Translation, decoded
-from mt.errors import UserError, require_choice
+from mt.errors import UserError, counted, require_choice
 from mt.search.config import (
     SearchConfig,
     n_best_search,
@@ -257,6 +257,5 @@ def _require_few_words(text: str, limit: int, name: str) -> None:
     between_blanks = len(text.split())
     size = f"{words} words"
     if between_blanks <= limit:  # few blanks: long runs count as several, and so do ideographs
-        runs = "one word" if between_blanks == 1 else f"{between_blanks} words"
-        size = f"{runs} of {len(text)} characters in all, as long as {words} words"
+        size = f"{counted(between_blanks, 'word')} of {len(text)} characters in all, as long as {words} words"
     raise UserError(f"{name} has {size}, and at most {limit} are read at once: split it into sentences, one a line")

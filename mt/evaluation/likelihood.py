@@ -15,7 +15,7 @@ from mt.common.terminal import output, say
 from mt.data.fields import Raw, as_list, require_texts
 from mt.decoding.forced import forced_rows
 from mt.decoding.translator import Translator
-from mt.errors import UserError
+from mt.errors import UserError, counted
 from mt.search.hypothesis import penalty
 from mt.text_io import is_blank
 
@@ -58,12 +58,11 @@ def likelihoods(
     sources, targets = as_list(sources)[0], list[Any](as_list(cast(Iterable[Any], targets))[0])
     # Mistakes are found before anything is computed. Ids have no text whose length could be checked.
     if len(sources) != len(targets):
-        raise UserError(f"each source has a target: {len(sources)} sources and {len(targets)} targets were given")
+        raise UserError(f"each source has a target, and {len(targets)} for {len(sources)} were given")
     if translator.field.written:
         require_texts(sources, "source")
     require_texts((target for target in targets if not isinstance(target, list | tuple | np.ndarray)), "target")
-    texts = [*(sources if translator.field.written else []), *targets]
-    translator.refuse_long(text for text in texts if isinstance(text, str))
+    translator.refuse_long((target for target in targets if isinstance(target, str)), "target")
     encoded = translator.encoded(sources)
     target = translator.tokenizers.target
     ids = [target.encode([text])[0] if isinstance(text, str) else list(text) for text in targets]
@@ -111,4 +110,5 @@ def print_likelihoods(likelihoods: Sequence[Likelihood], *, as_json: bool) -> No
     mean = sum(pair.log_prob for pair in likelihoods) / count
     # Beyond exp(700) there are no floats.
     perplexity = math.exp(min(-mean, 700.0))
-    say(f"{len(likelihoods):,} pairs, {count:,} pieces: {mean:.4f} a piece, perplexity {perplexity:.4f}", sys.stderr)
+    sizes = f"{counted(len(likelihoods), 'pair')}, {counted(count, 'piece')}"
+    say(f"{sizes}: {mean:.4f} a piece, perplexity {perplexity:.4f}", sys.stderr)

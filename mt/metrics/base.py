@@ -79,7 +79,7 @@ def require_pairs(hypotheses: Sized, references: Sized) -> None:
     """Raises UserError if the numbers of hypotheses and references differ, or are 0."""
     if len(hypotheses) != len(references):
         raise UserError(
-            f"there are {len(hypotheses)} hypotheses but {len(references)} references: "
+            f"hypotheses ({len(hypotheses):,}) and references ({len(references):,}) are not equally many: "
             "give one entry per sentence on both sides, in the same order"
         )
     if len(hypotheses) == 0:

@@ -194,7 +194,7 @@ def _fault(instance: Instance, unit: LatencyUnit) -> str | None:
     if units < 0:
         return "it has no prediction_spm: it counts words or characters, not subwords"
     if len(delays) != units:
-        return f"it has {len(delays)} delays for {units} {unit}s: it is damaged, or counts in another unit"
+        return f"its {unit}s are {units}, and its delays are {len(delays)}: it is damaged, or counts in another unit"
     finite = all(0 <= delay < float("inf") for delay in delays)
     if not finite or any(later < earlier for earlier, later in pairwise(delays)):
         return "its delays do not rise from 0"

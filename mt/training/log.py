@@ -21,7 +21,7 @@ from mt.config import Config
 from mt.data.corpus import SPLITS, Corpus
 from mt.device import has_bfloat16
 from mt.distributed import ALONE, ProcessGroup
-from mt.errors import UserError
+from mt.errors import UserError, counted
 from mt.evaluation.scoring import notes_of
 from mt.models.seq2seq import Seq2Seq
 from mt.storage import open_to_append, subfolder, write_text
@@ -154,12 +154,12 @@ def heading(
     kinds = [config.encoder.name, config.attention.name, config.decoder.name]
     model_parts = ", ".join(kinds if written else [config.frontend.name, *kinds])
     # The length of the training, and the size of an update.
-    epochs = f"{config.training.epochs} epoch{'s' * (config.training.epochs > 1)}"
+    epochs = counted(config.training.epochs, "epoch")
     amount = epochs if total is None else f"{total:,} updates, at most {epochs}"
     begun = f", from update {progress.update:,}" if progress.update else ""
     accumulation = config.training.gradient_accumulation
     size = config.training.batch_tokens
-    update = f"{accumulation} batches of {size:,} tokens, in all {accumulation * size:,}"
+    update = f"{counted(accumulation, 'batch', 'es')} of {size:,} tokens, in all {accumulation * size:,}"
     lines = {
         "folder": str(folder),
         "device": f"{device}, {config.precision}",

@@ -203,11 +203,11 @@ def test_refusals(trained: Path, graphs: Path, tmp_path: Path) -> None:
         (lambda: ours.stream(AgreeConfig(mode="hard")), "search.mode=hard is not what was exported, an attention"),
         (lambda: ours.translate("two", GreedyConfig(mode="hard")), "search.mode=hard is not what was exported, an "),
         (lambda: load(engine="tensorrt"), "engine=tensorrt is an invalid choice: choices: onnx, torch"),
-        (lambda: load(device="cuda"), "device=cuda is not for engine=onnx, which computes on the CPU: leave it"),
-        (lambda: load(precision="int8"), "precision=int8 is not for engine=onnx, which computes in what was exported"),
+        (lambda: load(device="cuda"), "device=cuda is not for engine=onnx, since what was exported computes"),
+        (lambda: load(precision="int8"), "precision=int8 is not for engine=onnx, since what was exported has"),
         (lambda: mt.load(trained, engine="onnx"), "holds no graphs for engine=onnx: make them with mt export"),
-        (lambda: mt.load(graphs), "was exported for engine=onnx, which translates and streams: choose that"),
-        (lambda: ours.align("two", "zwei"), "engine=onnx translates, streams and evaluates, and this needs the model"),
+        (lambda: mt.load(graphs), "was exported for engine=onnx, which translates, streams and evaluates: ch"),
+        (lambda: ours.align("two", "zwei"), "what was exported translates, streams and evaluates, and this needs"),
         (lambda: ours.translate("word " * 10_001), "text 1 has 10001 words, and at most 10000 are read at once"),
     ]
     for call, sentence in refused:

@@ -153,8 +153,8 @@ def test_a_source_of_more_tokens_than_the_model_reads_is_refused(configure, corp
     ("word", "size"),
     [
         ("word ", "10001 words"),
-        ("鳥", "one word of 10001 characters in all, as long as 10001 words"),
-        ("a" * 20, "one word of 200020 characters in all, as long as 10001 words"),
+        ("鳥", "1 word of 10001 characters in all, as long as 10001 words"),
+        ("a" * 20, "1 word of 200020 characters in all, as long as 10001 words"),
         *exhaustive(("word ", "100000 words")),
     ],
 )

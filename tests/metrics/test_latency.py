@@ -163,7 +163,7 @@ GOOD = {"index": 1, "prediction": "a b", "delays": [1, 2], "reference": "a\n", "
         (GOOD | {"delays": [-1, 1]}, "its delays do not rise from 0"),
         (GOOD | {"delays": [1, float("nan")]}, "its delays do not rise from 0"),
         (GOOD | {"delays": [1, float("inf")]}, "its delays do not rise from 0"),
-        (GOOD | {"delays": [1]}, "it has 1 delays for 2 words: it is damaged, or counts in another unit"),
+        (GOOD | {"delays": [1]}, "its words are 2, and its delays are 1: it is damaged, or counts in another unit"),
         (GOOD | {"source_length": 0}, "its source is empty, but its prediction is not"),
         (GOOD | {"source_length": float("inf")}, "source_length: input should be a "),
     ],
@@ -181,7 +181,7 @@ def test_a_bad_line_is_named(line, wrong: str, tmp_path: Path):
 def test_a_log_in_another_unit_and_an_empty_one_are_refused(tmp_path: Path):
     write_log(tmp_path, [instance(0, "ab", [1, 2])])
     require_refusal(lambda: read_log(tmp_path / LOG, "subword"), "it has no prediction_spm: it counts words or char")
-    require_refusal(lambda: read_log(tmp_path / LOG), "it has 2 delays for 1 words: it is damaged, or counts in")
+    require_refusal(lambda: read_log(tmp_path / LOG), "its words are 1, and its delays are 2: it is damaged")
     (tmp_path / LOG).write_text("")
     require_refusal(lambda: read_log(tmp_path / LOG), r"instances\.log is empty: give a log as SimulEval writes it")
 

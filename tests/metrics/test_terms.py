@@ -67,4 +67,4 @@ def test_what_the_model_writes_by_itself_is_not_doubled_nor_what_a_target_holds(
 
 def test_nothing_to_count_is_refused():
     require_refusal(lambda: scores("a", "a"), "no source has a term of the glossary")
-    require_refusal(lambda: score_terms([["a"]], [], [[]]), "there are 1 hypotheses but 0 references")
+    require_refusal(lambda: score_terms([["a"]], [], [[]]), r"hypotheses \(1\) and references \(0\) are not")

@@ -96,7 +96,7 @@ def test_a_line_without_a_glossary_is_told_before_anything_is_written(call, trai
         command = ["translate", trained, *options, "--buffer-size", 1, "--glossary", own]
         done = call(*command, stdin="two cats\ntwo dogs\n")
         assert (done.out, done.status) == ("", 2)
-        assert "a glossary for each of 2 texts is a list with as many entries, or a .jsonl file with as" in done.err
+        assert "glossaries of single texts are one for each, here 2, as a list or as lines of a .jsonl file" in done.err
         assert "Hunde" in call(*command, stdin="two cats\n").out
 
 

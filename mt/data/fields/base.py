@@ -322,7 +322,7 @@ def _is_tensor(inputs: object) -> TypeGuard[np.ndarray]:
 
 
 def require_texts(inputs: Iterable[object], name: str = "text") -> None:
-    """Raises UserError where an input is no text, or a text that UTF-8 cannot write.
+    """Raises UserError where an input is no text, or a text that UTF-8 cannot write or that holds a NUL.
 
     name: the name of the inputs in errors, which number them from 1.
     """
@@ -334,7 +334,9 @@ def require_texts(inputs: Iterable[object], name: str = "text") -> None:
 
 
 def require_writable(text: str, name: str) -> None:
-    """Raises UserError where UTF-8 cannot write the text. name: its name in errors."""
+    """Raises UserError where UTF-8 cannot write the text, or it holds a NUL. name: its name in errors."""
+    if "\0" in text:
+        raise UserError(f"{name} holds a NUL character: remove it")
     try:
         text.encode()
     except UnicodeEncodeError as error:

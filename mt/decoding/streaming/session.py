@@ -252,7 +252,7 @@ def _turns(sessions: Sequence[Session], sources: list[Any], tails: Sequence[str]
     alone, or go. Raises UserError where there is not a source for each session, or one of them is none."""
     tails = [""] * len(sessions) if tails is None else tails
     if not len(sources) == len(tails) == len(sessions):
-        raise UserError(f"each session reads one source: {len(sessions)} sessions, {len(sources)} sources were given")
+        raise UserError(f"each session reads one source, and {len(sources)} for {len(sessions)} were given")
     turns: list[list[NextRow]] = []
     for session, source, tail in zip(sessions, sources, tails, strict=True):
         *others, last = [*session._source.parts(source)] or [None]

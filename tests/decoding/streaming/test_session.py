@@ -233,8 +233,8 @@ def test_what_is_no_batch_of_sessions_is_refused(setting) -> None:
         (None, ["a"], f"{no_list}NoneType$"),
         ([one, 3], ["a", "b"], f"{no_list}int$"),
         ("ab", ["a", "b"], f"{no_list}str$"),
-        ([one], [], "each session reads one source: 1 sessions, 0 sources"),
-        ([one], ["a", "b"], "each session reads one source: 1 sessions, 2 sources"),
+        ([one], [], "each session reads one source, and 0 for 1 were given"),
+        ([one], ["a", "b"], "each session reads one source, and 2 for 1 were given"),
         ([one, other], ["dies", "dies"], "sessions of different models or searches have no batch in common: let them"),
         ([one, one], ["dies", "dies"], "a session is there twice, and reads one word at a time: give each session o"),
     ):
