@@ -81,9 +81,9 @@ def translate(arguments: Sequence[str] | None = None) -> None:
     parser.needed = {"--leave-out": "--min-confidence", "--plot-format": "--plots", "--plot-words": "--plots"}
     parser.needed |= {"--each-line": "--format", "--placeholders": "--format"}
     options = parser.parse_args(arguments)
-    _refuse_unfitting(parser, options)
     # What is no folder at the end is the text.
     path = options.run.pop() if len(options.run) > 1 and not options.run[-1].is_dir() else None
+    _refuse_unfitting(parser, options, path)
     # A mistake in the glossary shows before the model is loaded.
     with reported_in_flags(), _chosen_glossary(options.glossary) as glossary:
         from mt.decoding.documents import translate_file
@@ -160,7 +160,9 @@ def _chosen_unsure(options: argparse.Namespace, translator: "Translator") -> "Un
     return Unsure(options.min_confidence, options.leave_out, confidence)
 
 
-def _refuse_unfitting(parser: Parser, options: argparse.Namespace) -> None:
+def _refuse_unfitting(parser: Parser, options: argparse.Namespace, path: Path | None) -> None:
+    if path and ".jsonl" in path.suffixes and options.constraints != "json":
+        parser.error(f"{path} has lines of JSON, of which --constraints json takes the text: add that, or give text")
     # These options write something for each line of text, which a document does not have.
     of_lines = ["n_best", "alignments", "plots", "replace_unknown", "unknown_dictionary"]
     if options.format and options.constraints:

@@ -46,6 +46,7 @@ class Syntax(NamedTuple):
 _TOKEN = r"[^\s{}\"<>]{0,100}+"
 _FLAGS = r"(?:\d{1,3}\$)?[-+0#']*(?:\*(?:\d{1,3}\$)?|\d{1,4})?(?:\.(?:\*(?:\d{1,3}\$)?|\d{0,4}))?"
 _CONVERSION = r"(?:hh?|ll?|[qLjzt]|I64|I32)?[sSdiouxXfFeEgGc@]"
+_INTERVAL = r"(?:\{-?\d+(?:,-?\d+)*\}|[\[\]](?:-Inf|-?\d+),(?:\+?Inf|-?\d+|\*)[\[\]])"
 # Two conversions with a letter or two between, as `%dx%d`, are not the `%dx%` of Symfony.
 _TWO = rf"%{_CONVERSION}\p{{L}}{{0,2}}+%{_CONVERSION}\p{{L}}{{0,2}}+(?!\w)"
 
@@ -70,8 +71,10 @@ SYNTAXES: Mapping[str, Syntax] = {
     "python": Syntax(r"%\([^()\s]{1,80}\)[-+0#]*[\d.]*[a-zA-Z]", "%(name)s %(n)05.1f"),
     "boost": Syntax(r"%\d{1,2}%|%\|[^|\s]{1,40}\|", "%1% %|2$05|"),
     "symfony": Syntax(
-        rf"(?!{_TWO})%[A-Za-z_]\w{{0,80}}+(?:[.-]\w++)*+%(?<!%{_CONVERSION}%(?=[\w%@.$*+#-]))",
-        "%name% %count% %user.name%",
+        rf"(?!{_TWO})%[A-Za-z_]\w{{0,80}}+(?:[.-]\w++)*+%(?<!%{_CONVERSION}%(?=[\w%@.$*+#-]))"
+        # What stands before each text of a plural, as in Laravel: `{0} none|{1} one|]1,Inf] many`.
+        rf"|^{_INTERVAL}(?=[^|]*\|{_INTERVAL})|\|{_INTERVAL}",
+        "%name% %count% %user.name% |]1,Inf]",
     ),
     "printf": Syntax(rf"%%|%{_FLAGS}{_CONVERSION}", "%s %d %1$s %-5.2f %05d %lld %.*f %@ %1$@ %%"),
     "chrome": Syntax(r"\$[A-Za-z_][\w@]{0,80}\$", "$NAME$"),
@@ -216,9 +219,7 @@ def numbers(texts: Iterable[str], count: int) -> dict[str, int]:
     If two placeholders have the same hash, the later one takes the next free number.
     """
     chosen: dict[str, int] = {}
-    for text in dict.fromkeys(texts):
-        if len(chosen) == count:
-            break
+    for text in list(dict.fromkeys(texts))[:count]:
         number = (ord(text) - FIRST if text in SYMBOLS else zlib.crc32(text.encode())) % count
         while number in chosen.values():
             number = (number + 1) % count

@@ -167,8 +167,6 @@ def translate_lines(
     translations; None: they are texts. glossary: of all lines, or of each. unsure: what becomes of words that are
     probably wrong. Raises UserError where a line cannot be read, or is too long, or something cannot be written."""
     name = f"{path or STANDARD_INPUT}, line"
-    if form != "json" and path and ".jsonl" in path.suffixes:
-        raise UserError(f"{path} has lines of JSON, of which --constraints json takes the text: add that, or give text")
     is_source = path is not None and path.suffix.lower() in translator.field.endings
     asked = _asked([str(path)] if is_source else input_lines(path), form, glossary, name)
     count = cut = replaced = 0

@@ -141,6 +141,12 @@ def test_segments_of_cat_tools_are_translated_one_by_one() -> None:
         # What is no tag is text, and what is one is kept.
         ("x &lt; y", "y &lt; x"),
         ("press &lt;Enter&gt;", "press &lt;Enter&gt;"),
+        # The texts of a plural of Symfony or Laravel are translated one by one, and one of ICU stays whole.
+        ("{0} a b|{1} c d|]1,Inf] %count% e", "{0} b a|{1} d c|]1,Inf] %count% e"),
+        ("[0,1]a b|[2,*]:count c", "[0,1]b a|[2,*]c :count"),
+        ("one file|%count% files {{ x|y }}", "file one|%count% files {{ x|y }}"),
+        ("{0} of {1} a", "{0} {1} a of"),
+        ("{n, plural, one {# a} other {# b|c}} d e", "{n, plural, one {# a} other {# b|c}} e d"),
     ],
 )
 def test_escaped_html(source: str, expected: str) -> None:
