@@ -76,7 +76,7 @@ SYNTAXES: Mapping[str, Syntax] = {
         rf"|^{_INTERVAL}(?=[^|]*\|{_INTERVAL})|\|{_INTERVAL}",
         "%name% %count% %user.name% |]1,Inf]",
     ),
-    "printf": Syntax(rf"%%|%{_FLAGS}{_CONVERSION}", "%s %d %1$s %-5.2f %05d %lld %.*f %@ %1$@ %%"),
+    "printf": Syntax(rf"%%|%arg\b|%{_FLAGS}(?:@\w+@|{_CONVERSION})", "%s %d %1$s %-5.2f %05d %lld %.*f %@ %#@n@ %%"),
     "chrome": Syntax(r"\$[A-Za-z_][\w@]{0,80}\$", "$NAME$"),
     "dtd": Syntax(r"(?<!\w)&[A-Za-z][\w.-]{0,80};", "&brandShortName;"),
     "qt": Syntax(r"%L?\d{1,2}(?!\d)|%L?n(?![\w])", "%1 %L1 %n %Ln", is_safe=False),

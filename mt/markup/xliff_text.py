@@ -25,6 +25,8 @@ _HALVES: dict[str, Literal["start", "end"]] = {
     **dict.fromkeys(("ex", "ec", "em"), "end"),
 }
 """Empty elements that come in pairs."""
+_OF_ANGULAR = re.compile(r"(START|CLOSE)_(\w+?)(?:_\d+)?")
+"""Names of `x` of Angular, which come in pairs; all that open the same element have one that closes it."""
 _SECTION = Event("empty", "", "section", role="block")
 """The beginning or end of a literal section."""
 
@@ -70,12 +72,10 @@ def _events(pieces: Iterable["Piece"]) -> Iterator[Event]:
             continue
         number = attributes.get("startRef") or attributes.get("rid") or attributes.get("id", "")
         is_kept = attributes.get("translate") == "no" or attributes.get("mtype") == "protected"
-        if kind == "start" and name in _CODES:
-            whole = Event(_CODES[name], "", f"code {number}")
-            inside = [raw]
-            depth = 1
-        elif kind == "start" and is_kept:
-            whole = Event("word", "")
+        if name == "x" and (angular := _OF_ANGULAR.fullmatch(number)):
+            name, number = "bx" if angular[1] == "START" else "ex", angular[2]
+        if kind == "start" and (name in _CODES or is_kept):
+            whole = Event(_CODES[name], "", f"code {number}") if name in _CODES else Event("word", "")
             inside = [raw]
             depth = 1
         elif kind == "cdata":

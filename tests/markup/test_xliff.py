@@ -141,6 +141,12 @@ def test_segments_of_cat_tools_are_translated_one_by_one() -> None:
         # What is no tag is text, and what is one is kept.
         ("x &lt; y", "y &lt; x"),
         ("press &lt;Enter&gt;", "press &lt;Enter&gt;"),
+        # Pairs of Angular, and Apple's plurals.
+        (
+            'a <x id="START_LINK_1"/>b c<x id="CLOSE_LINK"/> d <x id="START_LINK"/>e<x id="CLOSE_LINK"/>',
+            '<x id="START_LINK"/>e<x id="CLOSE_LINK"/> d <x id="START_LINK_1"/>c b<x id="CLOSE_LINK"/> a',
+        ),
+        ("a b %#@red_cars@ c %arg", "c b a %#@red_cars@ %arg"),
         # The texts of a plural of Symfony or Laravel are translated one by one, and one of ICU stays whole.
         ("{0} a b|{1} c d|]1,Inf] %count% e", "{0} b a|{1} d c|]1,Inf] %count% e"),
         ("[0,1]a b|[2,*]:count c", "[0,1]b a|[2,*]c :count"),
@@ -149,7 +155,7 @@ def test_segments_of_cat_tools_are_translated_one_by_one() -> None:
         ("{n, plural, one {# a} other {# b|c}} d e", "{n, plural, one {# a} other {# b|c}} e d"),
     ],
 )
-def test_escaped_html(source: str, expected: str) -> None:
+def test_what_moves_and_what_stays(source: str, expected: str) -> None:
     result = translated(bodied(f"<trans-unit><source>{source}</source></trans-unit>"), reverse, "xliff")
     assert f"<target>{expected}</target>" in result
 
