@@ -58,7 +58,7 @@ def test_each_text_may_have_its_own_and_a_file_is_read(translator: Translator, t
     file = translator.translate(TEXTS, glossary=tmp_path / "terms.tsv")
     own = [GLOSSARY, {"dogs": "zwei Brücken"}, None, None, {"dogs": ["zwei Brücken"], "cats": ["Hunde", "Brücken"]}]
     assert file == translator.translate(TEXTS, glossary=own)
-    with pytest.raises(UserError, match="a glossary for each of 5 texts is a list with as many entries"):
+    with pytest.raises(UserError, match="glossaries of single texts are one for each, here 5"):
         translator.translate(TEXTS, glossary=own[:4])
 
 
