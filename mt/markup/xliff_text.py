@@ -73,7 +73,8 @@ def _events(pieces: Iterable["Piece"]) -> Iterator[Event]:
         number = attributes.get("startRef") or attributes.get("rid") or attributes.get("id", "")
         is_kept = attributes.get("translate") == "no" or attributes.get("mtype") == "protected"
         if name == "x" and (angular := _OF_ANGULAR.fullmatch(number)):
-            name, number = "bx" if angular[1] == "START" else "ex", angular[2]
+            name = "bx" if angular[1] == "START" else "ex"
+            number = angular[2]
         if kind == "start" and (name in _CODES or is_kept):
             whole = Event(_CODES[name], "", f"code {number}") if name in _CODES else Event("word", "")
             inside = [raw]
