@@ -17,7 +17,6 @@ from mt.markup.words import Span
 
 _XLIFF = "urn:oasis:names:tc:xliff:document:"
 """The beginning of the namespace of all versions but 1.0, which has none."""
-_XML = "http://www.w3.org/XML/1998/namespace"
 _APART = frozenset(["alt-trans", "header", "ignorable", "note", "notes", "originalData", "skeleton"])
 """Elements whose sources are not to be translated: proposals, and descriptions of the document."""
 _LOCKED = frozenset(["locked", "true", "yes", "1"])
@@ -141,9 +140,11 @@ def _units(pieces: Sequence[Piece]) -> Iterator[_Unit]:
     for place, piece in enumerate(pieces):
         if piece.kind in ("start", "empty"):
             around = stack[-1]
-            translate = piece.attributes.get("translate") if piece.name != "mrk" else None
-            locked = any(name.split()[-1] == "locked" and value in _LOCKED for name, value in piece.attributes.items())
-            space = piece.attributes.get(f"{_XML} space")
+            # Whatever their namespaces: that of XML, of ITS, or of a tool.
+            attributes = {name.split()[-1]: value for name, value in piece.attributes.items()}
+            translate = attributes.get("translate") if piece.name != "mrk" else None
+            locked = attributes.get("locked") in _LOCKED
+            space = attributes.get("space")
             stack.append(
                 _Element(
                     place,

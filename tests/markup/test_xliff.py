@@ -98,6 +98,7 @@ def test_targets(unit: str) -> None:
     [
         "<trans-unit><source>a</source><target>b</target><alt-trans><source>x</source><target/></alt-trans></trans-unit>",
         '<group translate="no"><trans-unit id="1"><source>a</source></trans-unit></group>',
+        '<unit xmlns:its="http://www.w3.org/2005/11/its" its:translate="no"><source>a</source></unit>',
         "<unit><ignorable><source> a </source></ignorable></unit>",
         '<unit><m:matches xmlns:m="urn:oasis:names:tc:xliff:matches:2.0"><m:match><source>a</source></m:match>'
         "</m:matches></unit>",
