@@ -23,7 +23,7 @@ from mt.models.frontends import FRONTENDS
 from tests.refusals.sentences import refusal_of, require_refusal
 
 NAMES = f"choices: {', '.join(sorted(ATTENTIONS))}"
-FOUR = "choices: concat, dot, general, location"
+ENERGY = "choices: concat, dot, general, location"
 MONOTONIC = {"name": "monotonic"}
 NONE = {"name": "none"}
 CHOICES = f"choices: {', '.join(sorted(Config.model_fields))}"
@@ -58,7 +58,10 @@ def test_an_unknown_option_is_named_with_its_neighbours(plain: dict[str, Any], e
     ("plain", "expected"),
     [
         ({"attention": {"name": "mocah"}}, f"attention.name=mocah is an invalid choice: did you mean mocha? {NAMES}"),
-        ({"attention": MONOTONIC | {"energy": {"name": "d"}}}, f"attention.energy.name=d is an invalid choice: {FOUR}"),
+        (
+            {"attention": MONOTONIC | {"energy": {"name": "d"}}},
+            f"attention.energy.name=d is an invalid choice: {ENERGY}",
+        ),
         ({"attention": NONE | {"context": "x"}}, "attention.context=x is an invalid choice: choices: last, zeros"),
         ({"decoder": {"hidden_size": 8}}, "decoder does not say which kind: add decoder.name"),
         ({"precision": "fp17"}, "precision=fp17 is an invalid choice: did you mean fp16? choices: bf16, fp16, fp32"),

@@ -76,7 +76,12 @@ def bare(monkeypatch):
 
 @pytest.mark.parametrize(
     ("text", "missing"),
-    [("한국", "some Hangul characters"), ("ไทย", "some Thai characters"), ("🙂🚲", "some of the symbols"), ("\n", "")],
+    [
+        ("한국어", "some Hangul characters"),
+        ("ไทย", "some Thai characters"),
+        ("🙂🚲", "some of the symbols"),
+        ("\n", ""),
+    ],
 )
 def test_a_script_without_a_font_is_said_once(bare, capsys, text, missing):
     for _ in range(2):

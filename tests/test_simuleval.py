@@ -38,8 +38,9 @@ def instances(unit: str, seed: int) -> list[Instance]:
         begin = len(source) if index % 11 == 3 else draw.randint(1, len(source))
         text = (" " if index % 100 else "  ").join(reference) + (" \n" if index % 70 == 5 else "\n")
         pieces = tuple("".join(f"▁{word}" for word in words)) if unit == "subword" else None
-        written = pieces or (words if unit == "word" else "".join(words))
-        delays = sorted(draw.randint(begin, len(source)) for _ in written)
+        delays = sorted(
+            draw.randint(begin, len(source)) for _ in pieces or (words if unit == "word" else "".join(words))
+        )
         given = {"source": " ".join(source), "source_length": len(source), "prediction_spm": pieces}
         text = text.strip() if unit == "subword" else text
         result.append(Instance(index=index, prediction=" ".join(words), delays=tuple(delays), reference=text, **given))

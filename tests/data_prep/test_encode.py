@@ -71,7 +71,9 @@ def test_an_empty_line_of_test_is_refused() -> None:
 
 
 def test_a_line_of_100_000_tokens_in_test_is_refused() -> None:
-    require_unchecked([Example("word " * 100_000, "b")], r"d/test\.en, line 1 has 100,000 words, more than the 10,000")
+    require_unchecked(
+        [Example("word " * 100_000, "b")], r"d/test\.en, line 1 has 100,000 words, more than the 10,000 of"
+    )
 
 
 def _make(raw: list[RawShard], folder: Path, workers: int = 1) -> list[Shard]:

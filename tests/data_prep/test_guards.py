@@ -8,7 +8,9 @@ from data_prep.guards import patiently, system_errors
 from mt.errors import UserError
 
 
-@pytest.mark.parametrize("error", [MemoryError(), *map(RuntimeError, ("can't start new thread", "std::bad_alloc"))])
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("can't start new thread"), RuntimeError("std::bad_alloc")]
+)
 def test_want_of_memory_is_one_sentence(error: Exception) -> None:
     with (
         pytest.raises(UserError, match=r"^memory does not suffice to prepare the corpus.*: set dataset\.workers=1 and"),

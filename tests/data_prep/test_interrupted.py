@@ -92,7 +92,9 @@ def test_a_disk_that_takes_no_more_is_told_in_one_sentence(folder, tmp_path, uni
         sentence = refusal_of(lambda: prepare(text_config(folder), root, progress=False))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert re.match(r"the corpus could not be written \((?!\[Errno)(\S+: )?File too large\): free disk sp", sentence)
+    assert re.match(
+        r"the corpus could not be written \((?!\[Errno)(\S+: )?File too large\): free disk space; ", sentence
+    )
     assert [path.name for path in root.iterdir() if not path.name.startswith(".")] == []
     assert files(prepare(text_config(folder), root, progress=False)) == files(uninterrupted)
 

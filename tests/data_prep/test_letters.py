@@ -81,7 +81,9 @@ def test_an_empty_side_is_named_by_its_own_row(folder: Path) -> None:
 @pytest.mark.parametrize("first", [";;; # CMUdict, 0.7b", "A  AH0", "aaron ER0 AH0 N", "!EXCLAMATION-POINT  EH2 K"])
 def test_a_dictionary_of_another_form_is_told_the_form(first: str, folder: Path) -> None:
     (folder / "train.tsv").write_text(f"{first}\nB  B IY1\n")
-    require_refusal(lambda: made(letters(folder), folder), r"train\.tsv, line 1 is one column \(.*\): .*tabs .*CMU")
+    require_refusal(
+        lambda: made(letters(folder), folder), r"train\.tsv, line 1 is one column \(.*\): write .*tabs .*CMU"
+    )
 
 
 def test_columns_that_are_not_read_are_noted(folder: Path) -> None:

@@ -59,7 +59,12 @@ def test_a_corpus_is_made_once(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{"limit": 9}, {"tokenizer": {"vocab_size": 40}}, {"cleaning": {"max_ratio": 2}}, {"source": "de", "target": "en"}],
+    [
+        {"limit": 9},
+        {"tokenizer": {"vocab_size": 40}},
+        {"cleaning": {"max_length": 5}},
+        {"source": "de", "target": "en"},
+    ],
 )
 def test_other_settings_make_another_corpus(folder: Path, settings: dict) -> None:
     assert _prepare(folder) != _prepare(folder, **settings)

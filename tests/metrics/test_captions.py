@@ -43,7 +43,10 @@ def test_as_pycocoevalcap_gave_it():
     ("caption", "words"),
     [
         ("A man's dog, isn't it?", "a man 's dog is n't it"),
-        ("T-shirts (one) -- and 1,000.5 ducks at 3:15...", "t-shirts -lrb- one -rrb- and 1,000.5 ducks at 3:15"),
+        (
+            "Two t-shirts (one) -- and 1,000.5 ducks at 3:15...",
+            "two t-shirts -lrb- one -rrb- and 1,000.5 ducks at 3:15",
+        ),
         ('the "big" one; they\'re 5% off & I cannot', "the big one they 're 5 % off & i can not"),
         ("U.S. flag near Mr. Smith's o'clock .", "u.s. flag near mr. smith 's o'clock"),
         ("ein Café\tüber\n日本", "ein café über 日本"),

@@ -178,7 +178,10 @@ COMMANDS = [
     ("stream {run} --show", "--show is gone: write mt serve RUN, whose page shows when each word is read and"),
     ("translate {hard} {hard} --search online", "an ensemble reads the whole source before .* --search greedy"),
     *((f"{name} --glossary {{tmp}}/terms", "terms, line 1 has 0 TAB") for name in ("translate {run}", "stream {hard}")),
-    *((f"{name} --glossary {{tmp}}/snowman", "snowman, line 2 asks") for name in ("translate {run}", "stream {hard}")),
+    *(
+        (f"{name} --glossary {{tmp}}/snowman", "snowman, line 2 asks for")
+        for name in ("translate {run}", "stream {hard}")
+    ),
     ("translate {run} --glossary {tmp}/terms.jsonl < en", "glossaries of single texts are one for each, here 3, as a"),
     ("stream {run} --search online", "--search online writes up to where the attention stops: it needs"),
     *((f"evaluate {{run}} --corpora {{corpora}} {rest}", facts) for rest, facts in EVALUATE),

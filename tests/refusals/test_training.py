@@ -65,7 +65,10 @@ FROM_A_RUN: list[tuple[dict[str, Any], str]] = [
     ({"encoder": {"hidden_size": 16}}, "encoder.hidden_size=32, and this run encoder.hidden_size=16"),
     ({"encoder": {"name": "lstm", "hidden_size": 16}}, "encoder=bilstm, and this run encoder=lstm; leave that out"),
     ({"decoder": {"dropout": 0.5, "input_feeding": True}}, "decoder.input_feeding=false, and .*=true; leave that out"),
-    ({"embedding": {"embedding_dim": 16}, "decoder": {"readout_size": 16}}, "dim=32, and this run .*dim=16; leave"),
+    (
+        {"embedding": {"embedding_dim": 16}, "decoder": {"readout_size": 16}},
+        "dim=32, and this run .*dim=16; leave that",
+    ),
     ({"embedding": {"share": True}}, "embedding.share=true makes one table of two, which init_from=.* has learnt"),
 ]
 # Pieces that are sampled, of a vocabulary that has none to choose from.

@@ -174,7 +174,9 @@ def test_bad_parquet_is_refused(tmp_path: Path) -> None:
     config = _config(tmp_path)
     for split in ("dev", "test"):
         require_refused(config, rf"{split}\.parquet cannot be read as parquet \(.*\): copy it again", split=split)
-    require_refused(_config(tmp_path, "en", "fr"), r"train\.parquet has no column fr: .*de, en, id; set dataset")
+    require_refused(
+        _config(tmp_path, "en", "fr"), r"train\.parquet has no column fr: .*de, en, id; set dataset\.source"
+    )
     pq.write_table(pa.table({"en": [b"no text"], "de": ["a"]}), tmp_path / "test.parquet")
     require_refused(config, r"test\.parquet, row 1, column en holds bytes, not text: .*, and write soun", split="test")
     require_refused(_config(tmp_path, "en", "id"), r"train\.parquet, row 1, column id holds int, not text: set datas")
