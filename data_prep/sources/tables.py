@@ -134,15 +134,15 @@ class TsvFile(FieldsFile):
     _separator = "tabs"
 
     def rows(self) -> Rows:
-        quoted = set[bool]()  # whether all fields of a line are, of any line
+        quoted: bool | None = None  # whether every field so far is; None: there was none
         for number, line in enumerate(file_lines(self._path), start=1):
             fields = line.split("\t")
             if '""' in line and any(map(is_quoted, fields)):
                 raise self._refusal(f", line {number} has a field in quotation marks that doubles those inside")
-            if not (False in quoted or _blank(fields)):
-                quoted.add(all(is_quoted(field, ("",)) for field in fields))
+            if quoted is not False and not _blank(fields):
+                quoted = all(is_quoted(field, ("",)) for field in fields)
             yield number, fields
-        if quoted == {True}:
+        if quoted:
             raise self._refusal(" has every field in quotation marks")
 
     def _refusal(self, fault: str) -> UserError:

@@ -127,10 +127,10 @@ def _is_separator(atoms: Sequence[Event], place: int) -> bool:
     """Returns whether an atom is a mark that separates texts, or the elements beside it."""
     text = atoms[place].text
     if atoms[place].kind != "text" or not (text in _SEPARATORS or text in _BETWEEN_LINKS):
-        # So does what chooses among the texts of a plural: `|{1}`, and `{0}` before all of them.
+        # What chooses among the texts of a plural separates them: `|{1}`, and `{0}` before all of them.
         begins = not place and text[:1] in ("{", "[", "]") and any(one.text[:1] == "|" != one.text for one in atoms)
         return atoms[place].kind == "word" and (text.startswith("|") or begins)
-    # A mark beside a word, as in and/or, belongs to it; but `|` parts singular and plural there.
+    # A mark beside a word, as in and/or, belongs to it; but `|` parts a singular from its plural.
     around = [*atoms[max(place - 1, 0) : place], *atoms[place + 1 : place + 2]]
     if text != "|" and any(atom.kind == "word" or atom.says for atom in around):
         return False
