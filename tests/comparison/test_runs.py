@@ -60,14 +60,17 @@ def test_a_run_is_chosen_by_folder_name_or_attention(make_run, monkeypatch: pyte
     assert choose(runs, known, "runs/b/") == 1
     several = "^mocha is not one run, to be the baseline, but 2: give the folder, .+b or "
     require_refusal(lambda: choose(runs, known, "mocha"), several)
-    choices = r"did you mean mocha\? choices: mocha, mocha seed=2, mocha seed=3, monotonic$"
-    require_refusal(lambda: choose(runs, known, "mocah"), choices)
+    choices = r"choices: mocha, mocha seed=2, mocha seed=3, monotonic$"
+    nearest = r"^no run is mocah, to be the baseline: did you mean mocha\? "
+    require_refusal(lambda: choose(runs, known, "mocah"), nearest + choices)
 
 
 def test_refusals(make_run, tmp_path: Path) -> None:
     run = make_run("monotonic", MONOTONIC)
     for folder in (tmp_path / "absent", run / "hypotheses"):
-        require_refusal(partial(find, [folder]), rf"/{folder.name} holds no finished run \(a folder with checkpoints/")
+        require_refusal(
+            partial(find, [folder]), rf"/{folder.name} holds no finished run \(a folder with checkpoints/ and"
+        )
     (run / "results.json").unlink()
     reason = "so its training has not ended, or training.test=false left the test out"
     remedy = f"resume with `mt train resume={run} training.test=true`$"

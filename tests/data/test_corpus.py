@@ -193,4 +193,6 @@ def test_facts_of_other_types_and_bounds_are_refused(folder: Path, key: str, val
 @pytest.mark.parametrize("content", [None, b"\xff", b"[]", b"3", b"[" * 200_000, b"{}"])
 def test_meta_data_that_are_none_are_refused(folder: Path, content: bytes | None) -> None:
     (folder / "meta.json").unlink() if content is None else (folder / "meta.json").write_bytes(content)
-    require_refusal(lambda: Corpus.open(folder), r"is no.* corpus \(meta\.json is missing or broken\): delete it")
+    require_refusal(
+        lambda: Corpus.open(folder), r"is not a prepared corpus \(meta\.json is missing or broken\): delete it"
+    )

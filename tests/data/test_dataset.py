@@ -15,7 +15,10 @@ from tests.refusals.sentences import require_refusal
         ({"folder": "texts", "source": "en"}, "has dataset.source='en' and dataset.target=''"),
         ({"folder": "x", "source": "a", "target": "b", "weight": 3}, "weight=3 counts beside .* none: leave it out"),
         ({"folder": "texts", "source": "en", "target": "en"}, "needs two different languages"),
-        ({"folder": "x", "source": "a", "target": "b", "references": ["c", "b", "c"]}, "has b, c, which is read alr"),
+        (
+            {"folder": "x", "source": "a", "target": "b", "references": ["c", "b", "c"]},
+            "has b, c, which is read already",
+        ),
     ],
 )
 def test_contradictions_are_refused(settings: dict, sentence: str) -> None:

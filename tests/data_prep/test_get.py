@@ -134,7 +134,9 @@ def test_news_come_through_sacrebleu(offer: Callable[..., None], tmp_path: Path,
     get("small", tmp_path / "new")
     assert (tmp_path / "new" / "newstest2013.fr").read_text() == "fr\n" and len([*(tmp_path / "new").iterdir()]) == 19
     (tmp_path / "broken").touch()
-    require_refusal(lambda: get("small", tmp_path / "more"), r"sacreBLEU could not download newstest2008 .1.: look at")
+    require_refusal(
+        lambda: get("small", tmp_path / "more"), r"sacreBLEU could not download newstest2008 .1.: look at the network"
+    )
 
 
 def test_the_command(capsys: pytest.CaptureFixture, tmp_path: Path):

@@ -82,7 +82,7 @@ def test_an_empty_side_is_named_by_its_own_row(folder: Path) -> None:
 def test_a_dictionary_of_another_form_is_told_the_form(first: str, folder: Path) -> None:
     (folder / "train.tsv").write_text(f"{first}\nB  B IY1\n")
     require_refusal(
-        lambda: made(letters(folder), folder), r"train\.tsv, line 1 is one column \(.*\): write .*tabs .*CMU"
+        lambda: made(letters(folder), folder), r"train\.tsv, line 1 is one column \(.*\): write columns with tabs .*CMU"
     )
 
 

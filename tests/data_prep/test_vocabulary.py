@@ -71,4 +71,6 @@ def test_a_sample_is_what_cleaning_keeps_of_the_rows(tmp_path: Path) -> None:
 def test_a_sample_of_which_nothing_is_left_is_refused(tmp_path: Path) -> None:
     pairs = [Example("", "x")] * 50
     raw = raw_of(pairs, tmp_path / "raw")
-    require_refusal(lambda: sample(raw, _config(20), TEXT_READER), r"all 20 pairs of a sample \(20 empty\): check")
+    require_refusal(
+        lambda: sample(raw, _config(20), TEXT_READER), r"cleaning dropped all 20 pairs of a sample \(20 empty\): check"
+    )

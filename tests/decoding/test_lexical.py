@@ -135,10 +135,16 @@ REFUSED = {
     "inside the last word of a prefix": ({"prefix": "die Kat☃"}, r"^text 1 asks for \"die Kat☃\", .* cannot write ☃"),
     "wanted and forbidden": ({"constraints": ["die Katzen"], "avoid": ["Katzen"]}, 'asks for "die Katzen" and to avo'),
     "a forbidden prefix": ({"prefix": "zwei Katzen ", "avoid": ["Katzen"]}, "at once: leave out the one or the other$"),
-    "too long": ({"constraints": ["zwei grüne Häuser"]} | SHORT, r"^text 1 asks for \d+ tokens or more, and at most 2"),
+    "too long": (
+        {"constraints": ["zwei grüne Häuser"]} | SHORT,
+        r"^text 1 asks for \d+ tokens or more, and at most 2 are",
+    ),
     "of samples": ({"constraints": ["Katzen"]} | DRAWN, "phrases, for which search=sample has no room: choose search="),
     "a forbidden last word": ({"prefix": "die Katzen", "avoid": ["die"]} | DRAWN, 'asks for "die Katzen" and to avoid'),
-    "a repetition": ({"constraints": ["Katzen", "Katzen"]} | ONCE, "asks for tokens in a row twice, which .*=1 forbid"),
+    "a repetition": (
+        {"constraints": ["Katzen", "Katzen"]} | ONCE,
+        "asks for tokens in a row twice, which .*=1 forbids",
+    ),
     "a blank phrase": ({"constraints": [" "]}, r"^text 1 has a blank phrase in constraints: write some words"),
     "a number": ({"constraints": [3]}, r"^text 1: constraints"),
     "forms that are none": ({"constraints": [{"any_of": []}]}, r"^text 1: constraints"),

@@ -223,7 +223,9 @@ def test_damage(graphs: Path, tmp_path: Path) -> None:
 
     step = (folder / "step.onnx").read_bytes()
     (folder / "step.onnx").write_bytes(step[:-1])
-    assert fault().startswith(f"{folder}/step.onnx is not the file that was exported (its SHA-256 differs): copy")
+    assert fault().startswith(
+        f"{folder}/step.onnx is not the file that was exported (its SHA-256 differs): copy the folder again"
+    )
     (folder / "step.onnx").unlink()
     assert fault() == f"{folder}/step.onnx is missing: copy the folder again"
     (folder / "step.onnx").write_bytes(step)

@@ -166,7 +166,9 @@ def test_a_dictionary(tmp_path: Path) -> None:
         file.write_text(f"cat Katze\n{line}\n")
         require_refusal(lambda: read_dictionary(file), f"{file}, line 2 is no entry of a dictionary")
     file.write_text("cat \x1b[31mKatze\n")  # it would be written on
-    require_refusal(lambda: read_dictionary(file), rf"{file}, line 1 holds a control character \(cat \\x1b\[31mKatze\)")
+    require_refusal(
+        lambda: read_dictionary(file), rf"{file}, line 1 holds a control character \(cat \\x1b\[31mKatze\): remove it"
+    )
     file.write_text("\n")
     require_refusal(lambda: read_dictionary(file), f"{file} has no entry of a dictionary: write a source word, a tab")
 

@@ -180,7 +180,10 @@ def test_a_bad_line_is_named(line, wrong: str, tmp_path: Path):
 
 def test_a_log_in_another_unit_and_an_empty_one_are_refused(tmp_path: Path):
     write_log(tmp_path, [instance(0, "ab", [1, 2])])
-    require_refusal(lambda: read_log(tmp_path / LOG, "subword"), "it has no prediction_spm: it counts words or char")
+    require_refusal(
+        lambda: read_log(tmp_path / LOG, "subword"),
+        "it has no prediction_spm: it counts words or characters, not subwords",
+    )
     require_refusal(lambda: read_log(tmp_path / LOG), "its words are 1, and its delays are 2: it is damaged")
     (tmp_path / LOG).write_text("")
     require_refusal(lambda: read_log(tmp_path / LOG), r"instances\.log is empty: give a log as SimulEval writes it")

@@ -156,7 +156,10 @@ def without_best(remove: Callable[[Path], object]) -> Callable[[Path], Path]:
 PLACES: list[tuple[Callable[[Path], Any], str]] = [
     (lambda run: mt.load(run / "absent"), "absent is not a run folder: .* give the folder that training printed"),
     (lambda run: mt.load(run, checkpoint="beast"), "run has no checkpoint beast; it has: .*best, last, update-"),
-    (without_best(lambda best: (best / "meta.json").unlink()), "checkpoints/best holds no file meta.json: copy the ch"),
+    (
+        without_best(lambda best: (best / "meta.json").unlink()),
+        "checkpoints/best holds no file meta.json: copy the che",
+    ),
     (without_best(lambda best: shutil.rmtree(best.resolve())), "checkpoints/best leads to no folder: copy the checkpo"),
     (without_best(Path.unlink), "has no checkpoint best; it has: average, last, update-"),
     (
@@ -230,7 +233,11 @@ RESUMED: list[tuple[str, Any, str]] = [
     ),
     *(("progress.json", text, "") for text in ("", "{}", '{"a": ' + "[" * 200_000)),
     *(("progress.json", {"random": state}, NO_STATE) for state in ("", "xy", "ff" * 5056)),
-    ("progress.json", {"progress+": {"update": 10**6, "epoch": 9**6}}, r"is damaged \(update 1,000,000, and .* \d+\):"),
+    (
+        "progress.json",
+        {"progress+": {"update": 10**6, "epoch": 9**6}},
+        r"is damaged \(update 1,000,000, and .* \d+\): copy",
+    ),
     ("meta.json", {"update": 10**6}, r" has 1,000,000\): copy the checkpoint again"),
     ("../../run.json", None, "run.json is missing: copy the whole run folder again"),
     *(("../../run.json", f'{{"format": {known}}}', OTHER_FORMAT) for known in ("3", '"2"', "null")),

@@ -179,7 +179,7 @@ COMMANDS = [
     ("translate {hard} {hard} --search online", "an ensemble reads the whole source before .* --search greedy"),
     *((f"{name} --glossary {{tmp}}/terms", "terms, line 1 has 0 TAB") for name in ("translate {run}", "stream {hard}")),
     *(
-        (f"{name} --glossary {{tmp}}/snowman", "snowman, line 2 asks for")
+        (f"{name} --glossary {{tmp}}/snowman", 'snowman, line 2 asks for "☃"')
         for name in ("translate {run}", "stream {hard}")
     ),
     ("translate {run} --glossary {tmp}/terms.jsonl < en", "glossaries of single texts are one for each, here 3, as a"),

@@ -67,7 +67,7 @@ FROM_A_RUN: list[tuple[dict[str, Any], str]] = [
     ({"decoder": {"dropout": 0.5, "input_feeding": True}}, "decoder.input_feeding=false, and .*=true; leave that out"),
     (
         {"embedding": {"embedding_dim": 16}, "decoder": {"readout_size": 16}},
-        "dim=32, and this run .*dim=16; leave that",
+        "dim=32, and this run .*dim=16; leave that out",
     ),
     ({"embedding": {"share": True}}, "embedding.share=true makes one table of two, which init_from=.* has learnt"),
 ]
@@ -148,7 +148,10 @@ MODELS: list[tuple[dict[str, Any], str]] = [
 ]
 SEARCHES: list[tuple[dict[str, Any], str]] = [
     ({"name": "beam", "n_best": 6}, r"search.n_best=6 asks for more .* keeps \(5\): set search.beam_size=6 or more"),
-    ({"name": "greedy", "min_length": 5, "max_length": 5}, "search.min_length=5 leaves no room for EOS within .*: lo"),
+    (
+        {"name": "greedy", "min_length": 5, "max_length": 5},
+        "search.min_length=5 leaves no room for EOS within .*: lower",
+    ),
     ({"name": "greedy", "n_best": 2}, "unknown option search.n_best here: "),
     ({"name": "greedy", "beam_size": 2}, "unknown option search.beam_size here: "),
     ({"name": "online", "length_penalty": 0.5}, "unknown option search.length_penalty here: "),

@@ -119,5 +119,6 @@ def test_bad_lists_are_refused(tmp_path: Path, target: Any, sentence: str) -> No
         write(tmp_path / f"{split}.jsonl", [{"en": "a", "de": ["b"]}, {"en": "a", "de": target}])
     require_refused(_config(tmp_path), rf"train\.jsonl, line 2, column de {sentence}$")
     require_refused(
-        _config(tmp_path, source="de", target="en"), r"train\.jsonl, line 1, column de holds list, not text"
+        _config(tmp_path, source="de", target="en"),
+        r"train\.jsonl, line 1, column de holds list, not text: set dataset\.source",
     )

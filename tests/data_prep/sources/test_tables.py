@@ -179,7 +179,9 @@ def test_bad_parquet_is_refused(tmp_path: Path) -> None:
     )
     pq.write_table(pa.table({"en": [b"no text"], "de": ["a"]}), tmp_path / "test.parquet")
     require_refused(config, r"test\.parquet, row 1, column en holds bytes, not text: .*, and write soun", split="test")
-    require_refused(_config(tmp_path, "en", "id"), r"train\.parquet, row 1, column id holds int, not text: set datas")
+    require_refused(
+        _config(tmp_path, "en", "id"), r"train\.parquet, row 1, column id holds int, not text: set dataset\.source"
+    )
 
 
 @pytest.mark.parametrize("nested", [False, True])

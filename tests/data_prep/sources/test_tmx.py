@@ -130,7 +130,7 @@ def test_one_language_has_several_spellings(tmp_path: Path, written: str, asked:
 def test_what_may_be_two_languages_is_refused(tmp_path: Path) -> None:
     path = _memory(tmp_path, _unit(zh_TW="a", zh_CN="b", de="c"))
     require_refusal(
-        lambda: _read(path, "zh"), r"train\.tmx, unit 1 has zh-cn and zh-tw, and zh may be either: set data"
+        lambda: _read(path, "zh"), r"train\.tmx, unit 1 has zh-cn and zh-tw, and zh may be either: set dataset"
     )
     assert _read(path, "zh-tw") == [("a", "c")]
     # The same code in another spelling comes before a longer one, and one text is not both sides.

@@ -126,9 +126,17 @@ def test_little_or_nothing(hearing: Hearing) -> None:
         assert all(min(20, session.source_read) <= delay <= session.source_read for delay in session.delays)
 
 
-def test_what_is_no_sound_is_refused_and_changes_nothing(hearing: Hearing) -> None:
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("zwei", r"^a sound given as str has another form than \[samples\] or"),
+        (np.zeros((2, 2, 2)), r"^a sound of shape \[2, 2, 2\] and type float64 has another form"),
+        (np.array([0.0, np.nan]), r"^the sound has samples that are no finite numbers"),
+    ],
+)
+def test_what_is_no_sound_is_refused_and_changes_nothing(given, sentence: str, hearing: Hearing) -> None:
     session = ExtendedSession(hearing("monotonic"))
-    require_refusal(lambda: session.read("zwei"), r"^a sound given as str has another form than \[samples\] or")
+    require_refusal(lambda: session.read(given), sentence)
     (sound,) = noises(1)
     expected, _ = stream(hearing("monotonic"), [sound])
     session.read(sound)
