@@ -91,8 +91,13 @@ def _by_ray(function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], w
 
     # A Ray that runs already is used as it is, and left running afterwards.
     began = not ray.is_initialized()
+    address = os.environ.get("RAY_ADDRESS")
     if began:
-        ray.init(num_cpus=workers if "RAY_ADDRESS" not in os.environ else None, log_to_driver=False)
+        try:
+            ray.init(num_cpus=None if address else workers, log_to_driver=False)
+        except ConnectionError:
+            sentence = f"no Ray answers at RAY_ADDRESS={address}: start it (ray start --head), or unset RAY_ADDRESS"
+            raise UserError(sentence) from None
     try:
         most = workers or int(ray.cluster_resources().get("CPU", 1))
         remote = ray.remote(function)

@@ -40,6 +40,13 @@ def test_ray_makes_the_corpus_of_processes(tmp_path: Path) -> None:
     assert sum("train/data-" in name for name in made["ray"]) > 5
 
 
+@_needs_ray
+def test_a_cluster_that_does_not_run_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", "auto")
+    sentence = r"^no Ray answers at RAY_ADDRESS=auto: start it \(ray start --head\), or unset RAY_ADDRESS$"
+    require_refusal(lambda: list(ordered(abs, [(1,)], 1, "ray")), sentence)
+
+
 def test_without_ray_what_to_install_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     sentence = r"^runner=ray needs Ray, which is not installed: pip install 'attentive-mt\[ray\]'$"
