@@ -38,8 +38,9 @@ _FOLDER_FLAGS = ("--config-dir", "-cd", "--config-path", "-cp")
 _MOST_VALUES = 100_000
 """The most values of a configuration file, counted with each alias in full."""
 
-Job = Callable[[dict[str, Any], list[str]], None]
-"""A function that does a job, given its plain configuration and its overrides (`key=value`)."""
+Job = Callable[[dict[str, Any], list[str]], float | None]
+"""A function that does a job, given its plain configuration and its overrides (`key=value`). A sweeper that looks for
+good options, such as Optuna's, goes by what it returns."""
 
 
 def run_composed(name: str, job: Job, arguments: Sequence[str]) -> None:
@@ -51,7 +52,7 @@ def run_composed(name: str, job: Job, arguments: Sequence[str]) -> None:
     """
     raised: list[BaseException] = []
 
-    def main(composed: DictConfig) -> None:
+    def main(composed: DictConfig) -> float | None:
         overrides = cast(list[str], OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False))
         # The error of a single job is kept and raised below, since Hydra would print it in its own words.
         if not is_sweep():
@@ -59,11 +60,11 @@ def run_composed(name: str, job: Job, arguments: Sequence[str]) -> None:
                 job(_plain(composed), overrides)
             except BaseException as error:
                 raised.append(error)
-            return
+            return None
         # An error of a job of a sweep is printed here, and the other jobs go on.
         try:
             with within_memory():
-                job(_plain(composed), overrides)
+                return job(_plain(composed), overrides)
         except (UserError, OSError) as error:
             print(f"error: {shown(sentence(error), 1000)}", file=sys.stderr, flush=True)
             raise  # Hydra raises it again once all jobs have run
@@ -74,8 +75,7 @@ def run_composed(name: str, job: Job, arguments: Sequence[str]) -> None:
     _require_bounded(arguments)
     # Hydra reads sys.argv. Its parser takes the overrides in one piece only, so they come first.
     overrides = [word for word in arguments if word[:1] == "~" or ("=" in word and word[0] != "-")]
-    flags = [word for word in arguments if word not in overrides]
-    sys.argv = [sys.argv[0], *map(_with_home, overrides), *flags]
+    sys.argv = [sys.argv[0], *map(_with_home, overrides), *(word for word in arguments if word not in overrides)]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises errors, and prints no tracebacks
     with _as_sentences():
         hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(main)()

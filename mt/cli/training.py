@@ -41,7 +41,7 @@ def run_jobs(arguments: Sequence[str]) -> None:
             run_composed("config", partial(_job, processes=processes), [*arguments, *quiet])
 
 
-def _job(composed: dict[str, Any], overrides: list[str], processes: ProcessGroup = ALONE) -> None:
+def _job(composed: dict[str, Any], overrides: list[str], processes: ProcessGroup = ALONE) -> float | None:
     if missing := {"folder", "resume", "corpora", "init_from"} - composed.keys():
         raise UserError(
             f"the configuration has no option {sorted(missing)[0]}: begin its list of defaults with config, as in "
@@ -52,17 +52,18 @@ def _job(composed: dict[str, Any], overrides: list[str], processes: ProcessGroup
             "resume=auto goes on in the folder that it is given, and this one has the time in its name: add "
             "folder=outputs/NAME"
         )
-    train(composed, overrides, processes.decided_by_first(output_folder), processes)
+    return train(composed, overrides, processes.decided_by_first(output_folder), processes)
 
 
-def train(composed: Mapping[str, Any], overrides: Sequence[str], folder: Path, processes: ProcessGroup = ALONE) -> None:
-    """Trains a run in a folder, and prints its results.
+def train(composed: Mapping[str, Any], overrides: Sequence[str], folder: Path, processes: ProcessGroup) -> float | None:
+    """Trains a run in a folder, and prints its results. Returns the best score on dev; None without a validation.
 
     composed: all options. overrides: those of the command line (`key=value`). processes: train together.
     """
     run = _open_run(composed, overrides, folder, processes)
     results = train_and_test(run)
     say(f"{table(results)}\n\n{run.folder}" if results else str(run.folder))
+    return run.progress.best[run.metric] if run.progress.best else None
 
 
 def _open_run(composed: Mapping[str, Any], overrides: Sequence[str], folder: Path, processes: ProcessGroup) -> Run:

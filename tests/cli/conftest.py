@@ -31,13 +31,12 @@ def call(shell: None) -> Call:
     """
     register()
 
-    def called(*arguments: str, name: str = "config", body: Callable[[dict[str, Any]], None] | None = None) -> Jobs:
+    def called(*arguments: str, name: str = "config", body: Callable[[dict[str, Any]], Any] | None = None) -> Jobs:
         jobs: Jobs = []
 
-        def job(plain: dict[str, Any], overrides: list[str]) -> None:
+        def job(plain: dict[str, Any], overrides: list[str]) -> float | None:
             jobs.append((plain, overrides))
-            if body:
-                body(plain)
+            return body(plain) if body else None
 
         with reported(STATUS):
             run_composed(name, job, arguments)

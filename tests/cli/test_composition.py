@@ -7,9 +7,11 @@ from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from hydra.core.utils import JobReturn
+from hydra.experimental.callback import Callback
 from omegaconf import OmegaConf
 
 from mt.cli.composition import STATUS, output_folder
@@ -239,6 +241,21 @@ def test_the_runs_of_a_sweep_are_named_by_what_is_set(call: Call):
 
 
 # Sweeps.
+
+
+class Returned(Callback):
+    """Keeps what the jobs return, as a sweeper that looks for good options does."""
+
+    values: ClassVar[list[object]] = []
+
+    def on_job_end(self, config: object, job_return: JobReturn, **others: object) -> None:
+        self.values.append(job_return.return_value)
+
+
+def test_a_sweeper_gets_what_each_job_returns(call: Call) -> None:
+    recorder = f"+hydra.callbacks.returned._target_={Returned.__module__}.Returned"
+    call("-m", "seed=2,3", recorder, body=lambda plain: plain["seed"] / 2)
+    assert Returned.values == [1.0, 1.5]
 
 
 def test_a_job_that_fails_does_not_end_the_others(call: Call, capfd):

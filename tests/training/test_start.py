@@ -12,10 +12,11 @@ import torch
 from mt import checkpoint
 from mt.cli.training import train
 from mt.config import Config
+from mt.distributed import ALONE
 from mt.errors import Preempted, UserError
 from mt.training.start import begin
 from mt.training.train import train_and_test
-from tests.training.runs import left
+from tests.training.runs import left, logged
 from tests.training.test_signals import replace
 
 
@@ -30,7 +31,8 @@ def command(configure: Callable[..., Config], corpora: Path, tmp_path: Path, mon
         options = {"max_updates": 6, "validate_every": 3, "average_checkpoints": 1, "plots": 0, "log_every": 1}
         small = {"training": options, "embedding": {"embedding_dim": 32, "dropout": 0.2}, "search": {"name": "greedy"}}
         config = configure(small | (changes or {})).model_dump(mode="json")
-        train(config | {"resume": resume, "corpora": "outputs/corpora"}, [], Path(folder))
+        best = train(config | {"resume": resume, "corpora": "outputs/corpora"}, [], Path(folder), ALONE)
+        assert best == max(line["bleu"] for line in logged(tmp_path / folder, "dev"))
         return tmp_path / folder
 
     return called
