@@ -268,5 +268,7 @@ def test_a_prefix_needs_as_many_tokens_as_write_it():
 
 
 def test_a_token_is_avoided_where_it_holds_the_phrase_as_whole_words():
-    spelling = Spelling(["", " ⁇ ", "", "", " ab", " a", "-a b", " ba"], {"a", "b"})
-    assert Avoided(["a"], spelling).forbidden(Avoided.start).tolist() == [5, 6]
+    spelling = Spelling(["", " ⁇ ", "", "", " ab", " a", "-a b", " ba", "ba-a-a"], {"a", "b"})
+    assert Avoided(["a"], spelling).forbidden(Avoided.start).tolist() == [5, 6, 8]
+    # At the second of two places that overlap.
+    assert Avoided(["a-a"], spelling).forbidden(Avoided.start).tolist() == [8]

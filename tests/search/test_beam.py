@@ -68,10 +68,19 @@ def test_stops_as_soon_as_nothing_can_win():
     toy = Markov(chain)
     ((best,),) = beam(toy, (), 1, beam_size=2, max_lengths=[50], length_penalty=2.0)
     assert (toy.steps, best.tokens) == (50, (4,) * 50)
+    # What ends at the limit itself can win, too: log 0.45 / (7/6)^2 = -0.587 is above log 0.55 = -0.598.
+    toy = Markov({2: {3: 0.55, 4: 0.45}, 4: {4: 1.0}})
+    ((best,),) = beam(toy, (), 1, beam_size=2, max_lengths=[2], length_penalty=2.0)
+    assert best.tokens == (4, 4)
     # And of two that are asked for, as soon as nothing can become the second: (5, 3) has 0.2, and (4, 5, 3) 0.27.
     toy = Markov({2: {3: 0.5, 4: 0.3, 5: 0.2}, 4: {3: 0.1, 5: 0.9}, 5: {3: 1.0}})
     ((best, second),) = beam(toy, (), 1, beam_size=3, max_lengths=[9], n_best=2)
     assert (best.tokens, second.tokens) == ((3,), (4, 5, 3))
+
+
+def test_of_equal_scores_the_first_token_comes_first():
+    ((one, other),) = beam(Markov({2: {4: 0.5, 5: 0.5}}), (), 1, beam_size=2, max_lengths=[1], n_best=2)
+    assert (one.tokens, other.tokens) == ((4,), (5,))
 
 
 def test_open_hypotheses_are_computed_and_memory_is_selected_again_only_when_they_change():

@@ -9,8 +9,10 @@ from mt.search.config import (
     BeamConfig,
     GreedyConfig,
     OnlineConfig,
+    SampleConfig,
     WaitKConfig,
     decode,
+    n_best_search,
     revised_search,
     with_default_limits,
 )
@@ -104,6 +106,29 @@ WIDE = BeamConfig(beam_size=4, mode="soft", max_length=30)
 )
 def test_revised(before, changes, after) -> None:
     assert revised_search(before, changes) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "n", "after"),
+    [
+        # A beam of a run is widened where it has to be, and not to the usual width.
+        (BeamConfig(beam_size=3), 2, BeamConfig(beam_size=3, n_best=2)),
+        (BeamConfig(beam_size=3), 4, BeamConfig(beam_size=4, n_best=4)),
+        (GreedyConfig(max_length=9), 2, BeamConfig(n_best=2, max_length=9)),
+        (SampleConfig(samples=4), 2, SampleConfig(samples=4, n_best=2)),
+        (SampleConfig(), 3, SampleConfig(samples=3, n_best=3)),
+    ],
+    ids=str,
+)
+def test_a_search_for_several(before, n, after) -> None:
+    assert n_best_search(before, n) == after
+
+
+def test_a_bound_of_lengths_leaves_shorter_limits_as_they_are() -> None:
+    for options in ({}, {"max_ratio": 2.0}, {"max_ratio": 2.0, "max_length": 900}):
+        bounded = GreedyConfig(**options).at_most(500)
+        assert [bounded.longest(length) for length in (3, 1000)] == [16, 500]
+    assert [GreedyConfig(max_length=length).at_most(500).longest(3) for length in (70, 700)] == [70, 500]
 
 
 def test_what_is_added_to_nothing_is_refused() -> None:

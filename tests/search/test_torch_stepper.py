@@ -20,7 +20,8 @@ class Told:
         return Prediction(logits, Attended(memory), torch.cat((state, tokens[:, None]), 1))
 
 
-def test_hypotheses_keep_their_order_while_their_rows_move() -> None:
+@pytest.mark.parametrize("second", [[0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3], [0, 2, 3]], ids=["more", "fewer"])
+def test_hypotheses_keep_their_order_while_their_rows_move(second: list[int]) -> None:
     memory = torch.arange(4.0)[:, None].repeat(1, 3)
     stepper = TorchStepper(Told(), memory, torch.zeros(4, 0, dtype=torch.int64), 4, torch.device("cpu"))
     draw = np.random.default_rng(3)
@@ -29,10 +30,9 @@ def test_hypotheses_keep_their_order_while_their_rows_move() -> None:
     parents = [0, 1, 2, 3]
     places = set()
     for step in range(12):
-        if step:  # at first more hypotheses than sentences, and then ever fewer
-            count = 12 if step == 1 else max(2, 12 - step)
-            parents = sorted(draw.integers(len(sentences), size=count).tolist()) if step > 1 else [*range(4)] * 3
-            parents.sort()
+        if step:  # at first more hypotheses than sentences, or fewer, and then ever fewer
+            count = max(2, 12 - step)
+            parents = second if step == 1 else sorted(draw.integers(len(sentences), size=count).tolist())
         sentences = sentences[parents]
         tokens = draw.integers(4, 12, size=len(parents)).tolist()
         paths = [[*paths[parent], token] for parent, token in zip(parents, tokens, strict=True)]
