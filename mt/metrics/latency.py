@@ -256,7 +256,7 @@ def score_latency(
     scores["swf"] = Score(100 * fmean(words), corpus)
     if early:
         # The share of the source after the mean delay, during which words can be written before the source ends.
-        left = sum(max(0.0, source_length - lag) for lag, source_length in early)
+        left = sum(source_length - lag for lag, source_length in early)
         scores["efsw"] = Score(100 * left / sum(source_length for _, source_length in early), corpus)
     return scores
 

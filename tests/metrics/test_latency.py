@@ -82,6 +82,10 @@ def test_without_the_length_of_the_reference():
     scores = score_latency(VECTOR, reference_length=False)
     assert scores["al"].score == pytest.approx(8 / 3, abs=1e-9)
     assert scores["ap"].score == pytest.approx((0.9375 + 30 / 36 + 1) / 3, abs=1e-9)
+    # Without early words there is no YAAL; with them the longer of hypothesis and reference counts.
+    yaal = [latency.yet_another_average_lagging([1, 3, 3], 4, words) for words in (None, 2, 6)]
+    assert yaal == pytest.approx([(1 + 3 - 4 / 3 + 3 - 8 / 3) / 3] * 2 + [(1 + 3 - 2 / 3 + 3 - 4 / 3) / 3])
+    assert score_latency([waited([1, 3, 3], 4, 6)], reference_length=False)["yaal"].score == pytest.approx(yaal[2])
     assert "|length:hypothesis|" in scores["al"].signature and "|length:longer|" in scores["yaal"].signature
 
 
@@ -115,6 +119,7 @@ def test_a_first_word_after_the_end_of_speech_lags_by_its_delay():
 def test_a_policy_that_waits_for_the_end_or_not_at_all_is_degenerate():
     waits = waited([20] * 10, 20, 10)
     assert latency.degenerate(score_latency([waited([1] + [20] * 9, 20, 10), waits]))
+    assert latency.degenerate(score_latency([waited([19] * 10, 20, 10)]))  # all at the last moment
     assert not latency.degenerate(score_latency([waits]))  # it has no YAAL
     assert not latency.degenerate(score_latency([waited([*range(1, 21)], 20, 20)]))
 

@@ -36,7 +36,10 @@ def test_the_context_compares_the_words_around_without_punctuation():
     # Of den, großen, ganz, neu; and of teilen, den, großen, ganz, neu, ein.
     result = scores("den kleinen Speicher ganz ein", reference, "Speicher")
     assert (result["context2"], result["context3"]) == pytest.approx((50, 50))
+    # A word that stands there twice counts twice.
+    assert scores("der X ein", "der X der", "X")["context2"] == 50
     # Of two terms the places that agree are compared, whatever their order.
+    assert scores("s t X u v p X q r", "p X q r s t X u v", "X", "X")["context2"] == pytest.approx(100)
     assert scores("b Y c a X a X", "a X b X c", "X", "X")["context2"] == pytest.approx(100 * (2 / 3 + 1 / 3) / 2)
 
 
@@ -51,7 +54,7 @@ def test_the_context_compares_the_words_around_without_punctuation():
     ],
 )
 def test_a_term_is_doubled_beside_the_model_s_own_words_for_it(hypothesis: str, doubled: int):
-    own = OwnWords(["der", "Zug", "fährt"], [["der", "Zug"]])
+    own = OwnWords(["der", "Zug", "fährt", "."], [["der", "Zug", "."]])  # of which the full stop is no translation
     found = score_terms([hypothesis.replace("Der", "der").split()], [["x"]], [[[["Bahn"]]]], [own])
     assert found["term_doubled"].score == doubled
 
