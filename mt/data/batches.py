@@ -95,17 +95,15 @@ def fixed_order(
 
 
 def _cut(order: np.ndarray, lengths: np.ndarray, max_tokens: int, max_count: int) -> list[np.ndarray]:
-    # Examples are added to a batch until the padded batch, or their number, would be too large.
+    # Examples are added to a batch until the padded batch, or their number, would be too large. Each is at least as
+    # long as those before it.
     batches = []
     start = 0
-    longest = 0
     for position, length in enumerate(lengths[order].tolist()):
-        longest = max(longest, length)
         count = position + 1 - start
-        if count > 1 and (count > max_count or longest * count > max_tokens):
+        if count > 1 and (count > max_count or length * count > max_tokens):
             batches.append(order[start:position])
             start = position
-            longest = length
     if len(order) > start:
         batches.append(order[start:])
     return batches

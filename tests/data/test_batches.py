@@ -49,6 +49,9 @@ def test_the_order_depends_on_seed_and_epoch_alone() -> None:
     assert order(1, 0) != order(1, 1)
     assert order(1, 1) != order(2, 0)
     assert order(1, 0) != order(2, 0)
+    # The batches that are too few for an update may have any length.
+    orders = [batch_order(*lengths, max_tokens=200, seed=1, epoch=epoch, together=7) for epoch in range(40)]
+    assert len(orders[0]) % 7 and len({int(lengths[:, batches[-1]].max()) for batches in orders}) > 5
 
 
 def test_lengths_of_translations_are_padded_by_less_than_four_percent() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from mt.data.words import count_words, first_words
+from mt.data.words import count_words, first_words, units_of_characters
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,7 @@ def test_count_words(text: str, words: int) -> None:
 def test_first_words(text: str, limit: int | None, first: str) -> None:
     assert first_words(text, limit) == first
     assert limit is None or count_words(first) <= limit
+
+
+def test_a_character_belongs_to_the_unit_of_the_composed_word() -> None:
+    assert units_of_characters("a\u0308b! c", "word") == [0, 0, 0, 1, 2]
