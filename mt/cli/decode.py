@@ -194,7 +194,7 @@ it arrived; or -, raw samples from standard input: 16-bit little-endian integers
 def stream(arguments: Sequence[str] | None = None) -> None:
     parser = Parser(STREAM)
     # A stream takes fewer options than `translate`: it has no lines to number, and cannot meet phrases.
-    add_run_options(parser, engine=True)
+    add_run_options(parser, several="of several, their ensemble", engine=True)
     add_search_options(parser)
     parser.add_argument("--audio", metavar="FILE", help="the sound to read; -: raw samples from standard input")
     parser.add_argument("--glossary", type=Path, metavar="FILE", help="terms, and how they are translated")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import mt
 from mt.__main__ import call as call_verb
 from mt.decoding.translator import Translator
 
@@ -92,6 +93,14 @@ def test_the_lines_are_those_of_translate(stream, hard: Translator) -> None:
     assert stream(b"").out == "" and stream(b"\n\n").out == "\n\n"
     short = stream(b"two cats see houses\n", "--max-length", 2, "--no-repeat-ngram-size", 1)
     assert len(short.out.split()) <= 2
+
+
+def test_several_runs_are_an_ensemble(stream, trained_hard: Path, trained: Path) -> None:
+    together = mt.load([trained_hard, trained], device="cpu").stream()
+    together.read(f"{SENTENCES[0]} ")
+    together.finish()
+    alone, both = (stream(SENTENCES[0].encode(), *runs).out for runs in ([], [trained]))
+    assert both == f"{together.text}\n" and both != alone
 
 
 def test_standard_input_is_closed(stream, monkeypatch: pytest.MonkeyPatch, trained_hard: Path, capfd) -> None:
