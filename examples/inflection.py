@@ -28,7 +28,7 @@ TAGS = re.compile(r"(pos=)?[A-Z]+([.;,(].*)?")
 
 def spelt(word: str) -> str:
     """Returns the letters of a word, in composed characters, with blanks between them."""
-    return " ".join(unicodedata.normalize("NFC", word).replace(" ", "␣"))
+    return " ".join(re.sub(r"\s", "␣", unicodedata.normalize("NFC", word)))
 
 
 def main() -> None:
@@ -36,18 +36,18 @@ def main() -> None:
     for number, line in enumerate(input_lines(None), start=1):
         if not line.strip():  # UniMorph has a blank line between two lemmas
             continue
-        columns = line.split("\t")
+        columns = [column.strip() for column in line.split("\t")]
         if len(columns) != 3 or not all(columns):
             raise UserError(
                 f"line {number} has no lemma, form and tags with tabs between ({shown(line, 60)}): bring the columns "
-                "into this order"
+                "into this order, and leave out others (cut -f1-3)"
             )
         rows.append(columns)
     # A form in capitals may look like tags, so all lines decide.
     second, third = (sum(TAGS.fullmatch(row[place]) is not None for row in rows) for place in (1, 2))
     for lemma, *others in rows:
         form, tags = others if third >= second else others[::-1]
-        print(*(f"+{tag}" for tag in re.findall("[^;,()]+", tags)), f"{spelt(lemma)}\t{spelt(form)}")
+        print(*(f"+{tag}" for tag in re.findall(r"[^;,()\s]+", tags)), f"{spelt(lemma)}\t{spelt(form)}")
 
 
 if __name__ == "__main__":

@@ -111,7 +111,7 @@ class TorchNetwork(Network):
         # The most logits of a row; of mixed predictions, for each position of its source.
         logits = np.full(len(rows), width(search) * self._vocab_size)
         if self.model.mixes_predictions:
-            logits *= np.array(self.encoded_lengths(lengths.tolist()))
+            logits *= np.array(self.encoded_lengths(lengths.tolist()), dtype=np.int64)
         whole = fixed_order(lengths, max_tokens=search.batch_tokens)
         # Into how many parts each batch is split, rounded up.
         counts = [-(-len(batch) // max(1, MAX_LOGITS // int(logits[batch].max()))) for batch in whole]

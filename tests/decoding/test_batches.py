@@ -36,6 +36,12 @@ def test_a_wide_beam_takes_fewer_sentences_at_once(translator: Translator) -> No
     assert sizes[1] == [5_000] and max(sizes[1000]) <= most < 5_000 < 2 * most * len(sizes[1000])
 
 
+@pytest.mark.parametrize("name", ["general", "marginal"])
+def test_no_text_that_shows_anything_makes_no_batch(name: str, translator: Translator) -> None:
+    network = TorchNetwork(small(attention={"name": name}), translator.field, vocab_size=20)
+    assert network.batches([], BeamConfig()) == []
+
+
 def test_between_batches_the_caller_computes_as_before(translator: Translator, corpus: Corpus) -> None:
     split = corpus.split("test")
     size = len(translator.tokenizers.target)

@@ -35,6 +35,12 @@ def test_tags_may_stand_before_the_form(text: str, expected: str):
     assert converted(text).stdout.decode() == expected
 
 
+def test_blanks_around_columns_and_tags_are_no_letters():
+    """Files of UniMorph have some, which no one sees."""
+    text = "go \twent\tV;PST \nlook\u00a0up\t looked up\tV; PST\n"
+    assert converted(text).stdout.decode() == "+V +PST g o\tw e n t\n+V +PST l o o k ␣ u p\tl o o k e d ␣ u p\n"
+
+
 @pytest.mark.parametrize("line", ["sehen\tsah", "sehen\tV;PST\t", "a\tb\tV\tW"])
 def test_a_line_without_three_columns_is_refused(line: str):
     done = converted(f"gehen\tging\tV;PST\n{line}\n")
