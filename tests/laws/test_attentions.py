@@ -7,7 +7,9 @@ import torch
 
 from mt.models.attention import build_attention
 from mt.models.attention.base import Attention, AttentionOutput, Memory
+from mt.models.attention.coverage import Coverage
 from mt.models.attention.forced import forced_step
+from mt.models.attention.location_aware import LocationAware
 from mt.step import SELECTED_NONE
 
 SIZE = 6
@@ -104,10 +106,11 @@ def test_rows_can_be_kept_dropped_and_reordered_between_steps(attention, case, b
 
 def test_a_step_leaves_nothing_behind_and_says_where_it_stopped(attention, case, batch, memory):
     """Hard steps alone have stops."""
+    generator = torch.get_rng_state()
     before = [part.clone() for part in attention.init_state(memory, hard=case.hard)]
     state = attention.init_state(memory, hard=case.hard)
     step, again = (attention.step(batch.queries[:, 0], memory, state, hard=case.hard).attended for _ in range(2))
-    assert torch.equal(step.weights, again.weights)
+    assert torch.equal(step.weights, again.weights) and torch.equal(torch.get_rng_state(), generator)
     assert all(torch.equal(part, earlier) for part, earlier in zip(state, before, strict=True))
     assert (step.stops is not None) == case.hard
     if case.hard:
@@ -147,3 +150,6 @@ def test_a_step_that_is_forced_to_what_it_does_anyway_is_the_same(attention, cas
     forced = forced_step(attention, step, memory, state, first)
     close(forced.context, batch.values[:, 0])
     assert AttentionOutput.stack([forced], width).weights[:, 0].equal(first)
+    # The next step knows of what was forced, and not of what it would have done.
+    if isinstance(attention, Coverage | LocationAware):
+        close(forced.state[0], first + (state[0] if isinstance(attention, Coverage) else 0.0))
