@@ -15,7 +15,6 @@ takes as long as ten of Python.
 """
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -24,7 +23,7 @@ import numpy as np
 from mt.common.stop import go_on
 from mt.search.coverage import Costs, Coverage
 from mt.search.hypothesis import End, History, Hypothesis, penalty
-from mt.search.processor import Candidates, Processor
+from mt.search.processor import Candidates, Processor, in_turn
 from mt.search.stepper import READ, Stepper
 from mt.step import BOS, EOS
 
@@ -195,20 +194,8 @@ def _ranked(
     # Padding of a sentence with fewer hypotheses is -inf, and never gets a slot.
     if candidates.banks is not None:
         columns = (compared.tolist(), _by_sentence(candidates.banks, active.counts).tolist(), orders)
-        orders = [_in_turn(*of_sentence) for of_sentence in zip(*columns, strict=True)]
+        orders = [in_turn(*of_sentence) for of_sentence in zip(*columns, strict=True)]
     return log_probs.tolist(), orders
-
-
-def _in_turn(scores: list[float], banks: list[float], order: list[int]) -> list[int]:
-    """Returns the order of candidates where banks take turns: the best of each bank, the lowest bank first, then the
-    second best of each, and so on. order: best first. Impossible candidates are left out."""
-    turns = Counter[float]()
-    ranked = []
-    for index in order:
-        if scores[index] > -math.inf:
-            ranked.append((turns[banks[index]], banks[index], index))
-            turns[banks[index]] += 1
-    return [index for *_, index in sorted(ranked)]
 
 
 def _by_sentence(values: np.ndarray, counts: list[int]) -> np.ndarray:

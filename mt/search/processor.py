@@ -4,6 +4,7 @@
 constraints of single translations are in `mt.constraints`. Needs no torch.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -27,6 +28,18 @@ class Candidates(NamedTuple):
     left (dynamic beam allocation; Post & Vilar 2018). None: all are one bank."""
 
 
+def in_turn(scores: list[float], banks: list[float], order: list[int]) -> list[int]:
+    """Returns the order of candidates where banks take turns: the best of each bank, the lowest bank first, then the
+    second best of each, and so on. order: best first. Impossible candidates are left out."""
+    turns = Counter[float]()
+    ranked = []
+    for index in order:
+        if scores[index] > -np.inf:
+            ranked.append((turns[banks[index]], banks[index], index))
+            turns[banks[index]] += 1
+    return [index for *_, index in sorted(ranked)]
+
+
 class Processor:
     """A part of a search. Each step calls these methods in this order, and each may be left out. In the first step each
     sentence has one hypothesis, without tokens; a sentence that is over has none."""
@@ -37,8 +50,8 @@ class Processor:
     def propose(self, scores: Scores, candidates: Candidates) -> Candidates:
         """Returns the candidates for the slots of a beam, in any order.
 
-        candidates: of each hypothesis its most probable tokens, as many as a sentence has slots that are free; or the
-            result of the processor before.
+        candidates: of each hypothesis its most probable tokens, as many as the most slots that a sentence has free; or
+            the result of the processor before.
         """
         return candidates
 
