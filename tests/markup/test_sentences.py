@@ -97,7 +97,12 @@ def test_a_code_may_name_a_region_and_may_be_missing() -> None:
     text = "Am 1. Tag kam er. Sie ging."
     assert sentences(text, "de-AT") == sentences(text, "de_DE") == ["Am 1. Tag kam er. ", "Sie ging."]
     assert sentences("One. Two.", None) == sentences("One. Two.", "") == ["One. ", "Two."]
-    assert sentences("Den 17. mai kom ca. 5.", "nb") == ["Den 17. mai kom ca. 5."]
+    assert sentences("Den 17. mai kom frk. Berg.", "nb") == ["Den 17. mai kom frk. Berg."]
+
+
+def test_what_is_short_before_numbers_alone_ends_a_sentence_before_a_word() -> None:
+    assert sentences("We saw the Figs. Then we went.", "en") == ["We saw the Figs. ", "Then we went."]
+    assert sentences("We saw Figs. 3 and 4.", "en") == ["We saw Figs. 3 and 4."]
 
 
 PIECES = ["A", "b", "Mr", "im", "3", "IV", "。", "，", "「", "」", "“", "”", '"', "'", "(", ")", "<b>", "&amp;"]
