@@ -7,10 +7,11 @@ First come the three files of a user: words, a dictionary, and a map from the mo
 import itertools
 import math
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+import regex
 
 from mt.common.terminal import Bar
 from mt.data.tokenizer import EOS, UNK, Tokenizer
@@ -143,10 +144,11 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def readable(source: Tokenizer, words: Sequence[str]) -> list[str]:
-    """Returns each word as a model can best read it: as it is spelt, in small letters, or without punctuation marks
-    too, whichever has the fewest letters that the model has never seen."""
+    """Returns each word as a model can best read it: as it is spelt, in small letters, or without punctuation and
+    invisible marks too, whichever has the fewest letters that the model has never seen."""
     small = [word.lower() for word in words]
-    bare = ["".join(letter for letter in word if unicodedata.category(letter)[0] != "P") or word for word in small]
+    # Nobody sees marks of Cf: soft hyphens, joiners, and marks of direction.
+    bare = [regex.sub(r"[\p{P}\p{Cf}]", "", word) or word for word in small]
     counted = (zip(form, map(len, unseen(source, form)), strict=True) for form in (words, small, bare))
     return [min(of_word, key=lambda pair: pair[1])[0] for of_word in zip(*counted, strict=True)]
 

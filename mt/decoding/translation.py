@@ -141,6 +141,10 @@ class Translation:
     def __hash__(self) -> int:
         return hash((self.text, self.score, self.ids))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Returns what is pickled: the units themselves, since the function that finds them holds a tokenizer."""
+        return vars(self) | {"find_units": partial(Units, *self.units)}
+
     @cached_property
     def units(self) -> Units:
         """The words that tokens belong to."""

@@ -1,4 +1,5 @@
 import errno
+import multiprocessing
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +27,14 @@ def test_links_join_words_of_the_text(translator: Translator) -> None:
     alone = translator.translate(text)
     assert max(unit for unit in alone.units.source if unit is not None) == 6
     assert translator.translate(["", "two", text])[2].units.source == alone.units.source
+
+
+def test_a_process_may_send_a_translation_to_another(translator: Translator) -> None:
+    result = translator.translate("two zzq cats 4%x see")
+    sender, receiver = multiprocessing.Pipe()
+    sender.send(result)
+    copy = receiver.recv()
+    assert copy == result and replace(copy, linking=Linking(0.3)).links == replace(result, linking=Linking(0.3)).links
 
 
 def test_it_reads_as_a_person_would_say_it(translator: Translator) -> None:

@@ -254,9 +254,9 @@ def test_unknown_letters_are_noted(written: Written) -> None:
 
 def test_letters_that_nobody_has_seen_are_read_as_small_ones_and_marks_left_out(written: Written, write: Write) -> None:
     known = write("known", "add\tb\nBED\tI@\n")
-    done = written("Bad\nAdd\nBed\nBED\nb-ad\nB’ed\n-\n", "--dictionary", known)
+    done = written("Bad\nAdd\nBed\nBED\nb-ad\nB’ed\n-\n\u200db\u00adad\n", "--dictionary", known)
     bad, bed = spelt("bad"), spelt("bed")
-    assert done.out == f"Bad {bad}\nAdd b\nBed {bed}\nBED I@\nb-ad {bad}\nB’ed {bed}\n"
+    assert done.out == f"Bad {bad}\nAdd b\nBed {bed}\nBED I@\nb-ad {bad}\nB’ed {bed}\n\u200db\u00adad {bad}\n"
     assert "note: 1 word has letters that the model has never seen (-), first -\n" in done.err
 
 

@@ -131,10 +131,12 @@ class Marginal(Attention):
         output = AttentionOutput(memory.contexts(weights), weights, log_weights=log_weights)
         if log_likelihoods is None or self.training:
             return output
-        # And by all tokens: the gradient of log p(y | x) in the log-likelihoods of the tokens.
-        with torch.enable_grad():
-            variable = log_likelihoods.detach().requires_grad_()
-            log_joint = self._forward_algorithm(transitions.detach(), log_forward.detach(), variable) + variable
+        # And by all tokens: the gradient of log p(y | x) in the log-likelihoods of the tokens. Copies can have one,
+        # also of what a caller computes in inference mode.
+        with torch.inference_mode(False), torch.enable_grad():
+            variable = log_likelihoods.detach().clone().requires_grad_()
+            moves, before = (tensor.detach().clone() for tensor in (transitions, log_forward))
+            log_joint = self._forward_algorithm(moves, before, variable) + variable
             (posterior,) = torch.autograd.grad(log_joint.logsumexp(-1).sum(), variable)
         return output._replace(posterior=posterior)
 

@@ -241,7 +241,8 @@ def test_the_score_of_a_hypothesis_is_its_own(options: dict[str, Any], search: A
     for row, hypotheses in zip(ROWS, decode_ids(model, ROWS, search, vocab_size=TARGETS), strict=True):
         assert len({hypothesis.tokens for hypothesis in hypotheses}) > 1 or search.name == "sample"
         for hypothesis in hypotheses:
-            loss = forced(model, row, hypothesis.tokens)
+            with torch.inference_mode():
+                loss = forced(model, row, hypothesis.tokens)
             assert hypothesis.log_prob == pytest.approx(-float(loss.sum), abs=1e-4)
             weights = torch.from_numpy(hypothesis.windows.dense())[:, : len(row)]
             torch.testing.assert_close(weights, loss.attention.posterior[0], atol=1e-5, rtol=1e-4)
