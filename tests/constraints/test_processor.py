@@ -145,8 +145,13 @@ def test_a_prefix_is_forced_and_goes_on_also_inside_a_word(tokens, rest):
 
 @pytest.mark.parametrize(
     "sentence",
-    [asked(prefix=((), " ab")), asked(avoid=["a"], prefix=((), " a")), asked([[[5]]], ["b"])],
-    ids=["no such prefix", "an avoided prefix", "an avoided phrase"],
+    [
+        asked(prefix=((), " ab")),
+        asked(avoid=["a"], prefix=((), " a")),
+        asked([[[5]]], ["b"]),
+        asked([[[5]]], prefix=((4, EOS), "")),
+    ],
+    ids=["no such prefix", "an avoided prefix", "an avoided phrase", "a phrase behind the end"],
 )
 def test_what_is_impossible_gives_no_hypothesis(sentence):
     assert searched(make_toy(2, 9, seed=2), sentence) == [[], []]
@@ -262,6 +267,9 @@ def test_a_prefix_needs_as_many_tokens_as_write_it():
     assert Prefix([4], "", spelling).fewest == 1
     # A token may go on beyond it.
     assert Prefix([], " ab", spelling).fewest == 1
+    # Nothing leads to where no token goes on: " " and "ab" may follow, and " a" may not.
+    spelling_of_dead_end = Spelling(["", " ⁇ ", "", "", " a", " ", "ab"], {*"ab"})
+    assert Prefix([], " ab", spelling_of_dead_end).options(0).tolist() == [5]
     asked = TokenConstraints("text 1", spelling, None, None, Prefix([4], "bcdd", spelling))
     with pytest.raises(UserError, match=r"text 1 asks for 4 tokens or more, and at most 3 are written"):
         ConstraintProcessor([asked], [3])
@@ -272,3 +280,21 @@ def test_a_token_is_avoided_where_it_holds_the_phrase_as_whole_words():
     assert Avoided(["a"], spelling).forbidden(Avoided.start).tolist() == [5, 6, 8]
     # At the second of two places that overlap.
     assert Avoided(["a-a"], spelling).forbidden(Avoided.start).tolist() == [8]
+    # Blanks in a row are one, whichever tokens write them.
+    spelling = Spelling(["", " ⁇ ", "", "", " a", " ", " b"], {"a", "b"})
+    assert Avoided(["a b a"], spelling).allows([4, 5, 6, 5, 6]) and not Avoided(["a b a"], spelling).allows(
+        [4, 5, 6, 5, 4]
+    )
+
+
+def test_only_the_next_token_may_not_go_on_with_the_last_word_of_a_prefix():
+    prefix = Prefix([4], "", SPELLING, np.array([6, 7, 8]))
+    after = TokenConstraints("text 1", SPELLING, prefix=prefix)
+    require_best(make_toy(2, 9, seed=2), after, lambda tokens: tokens[0] == 4 and not {*tokens[1:2]} & {6, 7, 8})
+
+
+def test_a_phrase_repeats_tokens_where_all_its_forms_do():
+    def repeats(*forms, copies=1):
+        return asked([forms] * copies).phrases.repeats(1)
+
+    assert repeats([4, 4]) and repeats([4, 4], [5, 5]) and repeats([4, 5], copies=2) and not repeats([4, 4], [4, 5])
