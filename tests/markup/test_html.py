@@ -31,6 +31,10 @@ PLACED = [
     ("Run <b><code>l</code></b> now .", "Ruf jetzt auf .", "0-0 0-2 1-1 2-3", "Ruf <b><code>l</code></b> jetzt auf ."),
     # A sign does not become a tag by what follows it.
     ("a < b", "a <b", "0-0 1-1 2-1", "a &lt;b"),
+    # So does a word of two letters, which may be another one in the other language.
+    ("we <b>am</b> go", "am X Y", "0-0 1-1 2-2", "am <b>X</b> Y"),
+    # No link stands in another.
+    ("<a href=u>apple</a> <a href=v>juice</a>", "Apfelsaft", "0-0 1-0", "<a href=v></a><a href=u>Apfelsaft</a>"),
     # An empty tag stands at the gap that the words around it agree on.
     ("old red <br> wine", "Wein alt rot", "0-1 1-2 2-0", "Wein alt rot <br>"),
     ("see <img src=a> the house", "sieh das Haus", "0-0 1-1 2-2", "sieh <img src=a> das Haus"),

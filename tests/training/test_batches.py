@@ -1,5 +1,6 @@
 """Training on sampled pieces: which vocabularies can, what an epoch is, and what its tokens are."""
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from mt.data.split import Portion, Split
 from mt.data.tokenizer.sampling import UnigramSampling
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
-from mt.training.batches import PendingBatch, epoch_groups, total_updates
+from mt.training.batches import PendingBatch, epoch_groups, own_generators, total_updates
 from mt.training.run import require_fit
 from mt.training.start import begin
 from mt.training.transforms import require_same_texts, transforms
@@ -94,3 +95,10 @@ def test_the_updates_of_a_run_are_those_of_all_its_epochs(portions, max_updates,
     assert total_updates(mixed, config) == min(counted, max_updates or counted)
     longer = config.model_copy(update={"training": config.training.model_copy(update={"epochs": 40})})
     assert total_updates(mixed, longer) == min(4 * counted, max_updates or 4 * counted)
+
+
+def test_what_draws_beside_training_leaves_its_generators_as_they_are():
+    states = random.getstate(), np.random.get_state()[1].tolist()
+    with own_generators(1, 2):
+        random.random(), np.random.rand()
+    assert states == (random.getstate(), np.random.get_state()[1].tolist())

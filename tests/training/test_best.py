@@ -26,7 +26,7 @@ def test_best_last_and_the_last_validations_are_kept(average, start, scored):
     run = finished(start({"training": often}))
     # Validations at 4, 8 (the best), 12, 16 and, since it is the last update, 18.
     assert run.progress.validations == [4, 8, 12, 16, 18] and run.progress.best["bleu"] == 30
-    assert run.progress.bad_validations == [0, 0, 3]
+    assert run.progress.bad_validations == [0, 0, 3] and run.progress.best_update == 8
     assert names(run) == ["best", "last", *folders(8, *([16, 18] if average == 2 else [18]))]
     assert (run.checkpoints / "best").resolve().name == "update-0000008"
     assert (run.checkpoints / "last").resolve().name == "update-0000018"

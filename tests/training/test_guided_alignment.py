@@ -270,4 +270,10 @@ def test_an_aligner_asks_with_the_word_that_it_looks_for(guided: Guided) -> None
     other = one.target_out.clone()
     other[0, 2] = other[0, 2] % 20 + 5
     changed = model(one._replace(target_out=other)).aligned
-    assert not torch.equal(changed[:, 2], whole[:1, 2]) and torch.equal(changed[:, 4], model(one).aligned[:, 4])
+    before = model(one).aligned
+    assert not torch.equal(changed[:, 2], whole[:1, 2]) and torch.equal(changed[:, 4], before[:, 4])
+    # The step behind a word has read it, and no earlier one.
+    read = one.target_in.clone()
+    read[0, 3] = other[0, 2]
+    changed = model(one._replace(target_in=read)).aligned
+    assert not torch.equal(changed[:, 2], before[:, 2]) and torch.equal(changed[:, :2], before[:, :2])

@@ -131,6 +131,9 @@ def test_a_window_has_means_over_tokens_and_updates_and_its_own_speed() -> None:
         window.add(Update(loss, 2 * loss, 0.5, 0.0, norm, lr, tokens, ends_epoch=False), seconds)
     expected = {"loss": 2.75, "smoothed_loss": 5.5, "auxiliary_loss": 0.5, "gradient_norm": 3.0}
     assert window.means() == pytest.approx(expected | {"tokens_per_second": 200})
+    nothing = LogWindow()
+    nothing.add(Update(1.0, 1.0, 0.0, 0.0, torch.inf, 0.1, 100, ends_epoch=False), 0.5)
+    assert nothing.means()["gradient_norm"] == 0
 
 
 def test_a_step_is_as_long_as_the_clipped_gradient(trainer: Callable[..., Trainer]) -> None:
@@ -165,6 +168,16 @@ def test_the_rate_is_that_of_the_schedule(trainer: Callable[..., Trainer]) -> No
     training = trainer(optimizer=optimizer)
     assert [update.lr for update in take(training, 6)] == pytest.approx([0.125, 0.25, 0.375, 0.5, 0.5, 0.5])
     assert training.optimizer.param_groups[0]["lr"] == 0.5
+    # One that falls at the end knows where the end is.
+    falling = trainer(optimizer=optimizer | {"warmup": 0, "schedule": {"name": "cooldown", "share": 0.5}})
+    rates = [update.lr for update in itertools.islice(falling.updates(falling.split, loop.ALONE, (), 4), 4)]
+    assert rates[0] == rates[1] == 0.5 and rates[2] ** 2 == pytest.approx(0.5 * rates[3])
+
+
+def test_the_baseline_of_sampled_attention_follows_the_loss(trainer: Callable[..., Trainer]) -> None:
+    training = trainer(attention={"name": "stochastic"})
+    (update,) = take(training, 1)
+    assert training.model.decoder.attention.baseline.item() == pytest.approx(-update.loss)
 
 
 # Under the prefix mask of a k that is drawn for each batch.

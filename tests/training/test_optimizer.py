@@ -102,11 +102,12 @@ def test_frozen_modules_have_no_dropout_and_recurrent_ones_can_have_a_gradient(s
     run = start(options(1, "encoder") | DEEP)
     run.close()
     torch.manual_seed(1)
-    train_mode(run.model, ["encoder"])
+    train_mode(run.model, ["encoder", "frontend"])
     vectors = torch.randn(1, 4, 32, requires_grad=True)
     mask = torch.ones(1, 4, dtype=torch.bool)
     values = [run.model.encoder(vectors, mask).values for _ in range(2)]
     assert torch.equal(*values) and run.model.decoder.dropout.training
+    assert not any(module.training for module in run.model.frontend.modules())
     # cuDNN refuses the gradient of recurrent layers in evaluation mode.
     recurrent = [module for module in run.model.encoder.modules() if isinstance(module, torch.nn.RNNBase)]
     assert recurrent and all(module.training for module in recurrent)
