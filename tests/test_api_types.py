@@ -37,7 +37,7 @@ def test_what_is_no_text(translator: Translator, text: Any, sentence: str):
     ("call", "sentence"),
     [
         (lambda it: it.n_best("the cats", n=0), "n=0 translations of a text are not possible: ask for 1 to 1000"),
-        (lambda it: it.n_best("the cats", n="2"), "n=2 translations of a text are not possible"),
+        (lambda it: it.n_best("the cats", n="2"), "n='2' translations of a text are not possible"),
         (lambda it: it.translate("two cats", BeamConfig(mode="hard")), "search.mode=hard needs an attention that can"),
         (lambda it: it.align("two cats", "zwei Katzen", hard=True), "search.mode=hard needs an attention that can"),
         (lambda it: it.align("two", ["zwei"]), "align takes two texts or two lists of texts, not one of each"),

@@ -99,10 +99,8 @@ class Translator:
         elif placeholders is not None:
             raise UserError("placeholders are about documents: give a format, too (html, xliff or text)")
         else:
-            rows = self.encoded(sources)
-            best = [
-                found[0] for found in self.decode(rows, search, texts=sources, requests=requests, progress=progress)
-            ]
+            found = self.decode(self.encoded(sources), search, texts=sources, requests=requests, progress=progress)
+            best = [hypotheses[0] for hypotheses in found]
         return best[0] if alone else best
 
     def n_best(
@@ -192,6 +190,7 @@ class Translator:
         symmetrise_with: a model of the other direction, whose links and this one's `symmetrise` joins. Raises UserError
         for a text that is too long, and for options that do not fit the models.
         """
+        self.network.in_torch()  # First, since what was exported is refused without torch, too.
         from mt.decoding.forced import aligned  # Not above: it needs torch.
 
         return aligned(self, (sources, targets), symmetrise_with, symmetrise, hard=hard, extract=extract, shift=shift)

@@ -137,7 +137,7 @@ def quantize_rows(rows: Float[Tensor, "N I"]) -> tuple[UInt8[Tensor, "N I"], Flo
     """Returns the whole numbers of each row, plus `ZERO`, and the scale of each row."""
     if rows.dtype == torch.float32 and rows.numel() and (loop := _rounding_loop()):
         steps = torch.empty(rows.shape, dtype=torch.uint8)
-        scale = torch.empty(len(rows), 1)
+        scale = torch.empty(len(rows), 1, dtype=rows.dtype)
         rows = rows.contiguous()
         loop(rows.data_ptr(), *rows.shape, steps.data_ptr(), scale.data_ptr())
         return steps, scale
@@ -157,7 +157,7 @@ def _rounding_loop() -> Loop | None:
     return compiled_loop("void(int64, int64, int64, int64, int64)", _round_rows)
 
 
-LEAST, MOST_STEPS, MIDDLE = torch.tensor([SMALLEST, MOST, ZERO + 0.5]).numpy()
+LEAST, MOST_STEPS, MIDDLE = torch.tensor([SMALLEST, MOST, ZERO + 0.5], dtype=torch.float32).numpy()
 """In float32, as a literal would make numba compute in float64."""
 
 
@@ -190,7 +190,7 @@ def steps_of_matrices() -> int:
     """Returns the largest whole number of a matrix with which this processor's sums are exact."""
     matrix = torch.full((8, 64), MOST, dtype=torch.int8)
     rows = torch.full((8, 64), ZERO + MOST, dtype=torch.uint8)
-    return MOST if bool((_by_onednn(matrix, torch.ones(8))(rows) == 64 * MOST**2).all()) else MOST // 2
+    return MOST if bool((_by_onednn(matrix, torch.ones(8).float())(rows) == 64 * MOST**2).all()) else MOST // 2
 
 
 Multiplier = Callable[[Tensor], Tensor]
@@ -224,7 +224,7 @@ def _by_fbgemm(steps: Int8[Tensor, "O I"], scale: Float[Tensor, " O"]) -> Multip
             matrix = torch._make_per_channel_quantized_tensor(steps, scale.double(), zeros, 0)
         packed = torch.ops.quantized.linear_prepack(matrix, None)
         multiply = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32
-        multiply(torch.zeros(1, steps.shape[1]), 1.0, ZERO, packed)
+        multiply(torch.zeros(1, steps.shape[1], dtype=torch.float32), 1.0, ZERO, packed)
     except (AttributeError, RuntimeError):
         return None
     # FBGEMM's operator takes float32, and quantizes it by the scale 1: the whole numbers stay the same.

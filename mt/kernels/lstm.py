@@ -23,7 +23,7 @@ from mt.kernels.sequences import last, mirrored
 # A step of an LSTM for a few rows in float32, in one compiled loop for CPUs: both products of `few_rows`, and the next
 # state. In calls of PyTorch a state takes a fifth as long as the products.
 
-HALF = torch.tensor(0.5).numpy()[()]
+HALF = torch.tensor(0.5, dtype=torch.float32).numpy()[()]
 """In float32, as a literal would make numba compute in float64."""
 
 

@@ -108,7 +108,7 @@ def n_best_search(config: SearchConfig, n: int) -> SearchConfig:
     """Returns a search that reports `n` hypotheses of each source. A sampling search draws at least that
     many; any other becomes a beam search that is at least that wide. Raises UserError where `n` is not possible."""
     if not isinstance(n, int) or not 1 <= n <= MAX_BEAM_SIZE:
-        raise UserError(f"n={n} translations of a text are not possible: ask for 1 to {MAX_BEAM_SIZE}")
+        raise UserError(f"n={n!r} translations of a text are not possible: ask for 1 to {MAX_BEAM_SIZE}")
     if isinstance(config, SampleConfig):
         return revised_search(config, {"samples": max(n, config.samples), "n_best": n})
     beam_size = max(n, getattr(config, "beam_size", BeamConfig().beam_size))

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
@@ -213,6 +214,12 @@ def test_refusals(trained: Path, graphs: Path, tmp_path: Path) -> None:
     for call, sentence in refused:
         with pytest.raises(UserError, match=re.escape(sentence)):
             call()
+
+
+def test_alignment_is_refused_where_torch_is_absent(graphs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = mt.load(graphs, engine="onnx")
+    monkeypatch.setitem(sys.modules, "mt.decoding.forced", None)  # its import fails, as without torch
+    require_refusal(lambda: ours.align("two", "zwei"), "^what was exported translates, streams and evaluates, and this")
 
 
 def test_damage(graphs: Path, tmp_path: Path) -> None:

@@ -129,3 +129,15 @@ def test_what_is_not_finite_is_not_hidden() -> None:
     _, scale = quantize_rows(rows)
     assert scale.isfinite().squeeze(1).tolist() == [True, False, False]
     assert Int8Matrix(drawn(6, 8))(rows, None).isfinite().all(1).tolist() == [True, False, False]
+
+
+def test_the_default_type_of_the_caller_changes_nothing() -> None:
+    rows, matrix = drawn(3, 8), drawn(6, 8)
+    expected = Int8Matrix(matrix)(rows, None)
+    steps_of_matrices.cache_clear()
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert torch.equal(Int8Matrix(matrix)(rows, None), expected)
+    finally:
+        torch.set_default_dtype(torch.float32)
+        steps_of_matrices.cache_clear()
