@@ -197,7 +197,7 @@ def load_model(run: Path, name: str) -> tuple[Seq2Seq, Tokenizers, Config]:
         raise UserError(gone("decoder.copy=true with numbered unknown words", "to copy what the vocabulary has"))
     sizes = tokenizers.sizes
     _compare(folder / MODEL, config, sizes)
-    model = Seq2Seq(config, *sizes)
+    model = Seq2Seq(config, *sizes).float()  # whatever type the caller has made the default of torch
     # Not strict, since shared tensors are saved once; `_compare` has found that nothing else is missing.
     model.load_state_dict(weights.read(folder / MODEL, _REMEDY), strict=False)
     return model, tokenizers, config

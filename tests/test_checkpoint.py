@@ -53,6 +53,15 @@ def shared(model: Seq2Seq) -> list[list[str]]:
     return [group for group in names.values() if len(group) > 1]
 
 
+def test_a_run_is_loaded_in_float32_whatever_the_default_type(trained: Path) -> None:
+    torch.set_default_dtype(torch.float64)
+    try:
+        model, _, _ = checkpoint.load_model(trained, "best")
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert {tensor.dtype for tensor in model.parameters()} == {torch.float32}
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_round_trip_is_exact(name: str, configure: Callable[..., Config], corpus: Corpus, tmp_path: Path) -> None:
     config = configure(MODELS[name])
