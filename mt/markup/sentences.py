@@ -20,6 +20,8 @@ WINDOW = 4_000
 _TAIL = 60
 """How many characters before an end the rules look at."""
 
+_STRANGE_BLANK = regex.compile(r"[^\S\x00-\x7f](?=[.。．])")
+"""A blank beyond ASCII in front of a full stop, at which sentencex breaks down behind initials."""
 _WORD = regex.compile(r"\w")
 _CAPITAL_FIRST = regex.compile(r"\P{L}*\p{Lu}")
 _LOWER_CASE = regex.compile(r"\W*\p{Ll}")
@@ -150,7 +152,7 @@ def _parts(text: str, language: str) -> Iterator[str]:
     begin = 0
     width = WINDOW
     while begin < len(text):
-        parts = segment(language, text[begin : begin + width])
+        parts = segment(language, _STRANGE_BLANK.sub(" ", text[begin : begin + width]))
         if begin + width < len(text):
             # The last part may go on behind the window.
             if len(parts) == 1:
@@ -158,8 +160,8 @@ def _parts(text: str, language: str) -> Iterator[str]:
                 continue
             parts.pop()
         for part in parts:
-            yield from _asian_parts(part)
-        begin += sum(map(len, parts))
+            yield from _asian_parts(text[begin : begin + len(part)])
+            begin += len(part)
         width = WINDOW
 
 

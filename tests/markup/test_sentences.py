@@ -105,6 +105,14 @@ def test_what_is_short_before_numbers_alone_ends_a_sentence_before_a_word() -> N
     assert sentences("We saw Figs. 3 and 4.", "en") == ["We saw Figs. 3 and 4."]
 
 
+@pytest.mark.parametrize("language", ["ta", "en", "ja"])
+def test_strange_blanks_behind_initials_are_kept(language: str) -> None:
+    """sentencex broke down where a full stop stands behind such a blank."""
+    for blank in "\u00a0\u2009\u202f\u3000":
+        text = f"{blank}A.A{blank}.A3 im"
+        assert "".join(sentences(text, language)) == text
+
+
 PIECES = ["A", "b", "Mr", "im", "3", "IV", "。", "，", "「", "」", "“", "”", '"', "'", "(", ")", "<b>", "&amp;"]
 PIECES += ["\ue000", ".", ".", "!", "?", "…", "؟", "।", " ", " ", "\n", "\n\n", "\t", "\r", "\u00a0", "\u200b", "*"]
 PIECES += ["\u0301", "🚂"]
