@@ -1,6 +1,7 @@
 """Every mechanism in the tables, with every choice of each of its options: a new entry is tested without a new test."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
@@ -25,6 +26,16 @@ SIZE = 6
 LENGTHS = (11, 1, 4, 7, 2, 11, 9, 3)
 SMALL = {"attention_dim": 5, "max_source_length": 12, "window": 2}
 """Options that suit these sizes, where a component has them; the window is narrower than the sentences."""
+
+
+@contextmanager
+def doubles_by_default() -> Iterator[None]:
+    """Makes float64 torch's default type for a while, as callers do."""
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(torch.float32)
 
 
 def loss_beside(options: Any, attention: nn.Module, output: Any, losses: Tensor, *masks: Tensor) -> Any:

@@ -17,6 +17,7 @@ from mt.data.corpus import Corpus
 from mt.data.tokenizer import TokenizerConfig, Tokenizers, train
 from mt.models.seq2seq import Seq2Seq
 from mt.storage import point_link
+from tests.components import doubles_by_default
 from tests.refusals.sentences import require_refusal, sign
 
 GATED = {"name": "bahdanau", "hidden_size": 8, "readout_size": 32, "gate": True}
@@ -54,11 +55,8 @@ def shared(model: Seq2Seq) -> list[list[str]]:
 
 
 def test_a_run_is_loaded_in_float32_whatever_the_default_type(trained: Path) -> None:
-    torch.set_default_dtype(torch.float64)
-    try:
+    with doubles_by_default():
         model, _, _ = checkpoint.load_model(trained, "best")
-    finally:
-        torch.set_default_dtype(torch.float32)
     assert {tensor.dtype for tensor in model.parameters()} == {torch.float32}
 
 

@@ -282,9 +282,8 @@ def test_a_token_is_avoided_where_it_holds_the_phrase_as_whole_words():
     assert Avoided(["a-a"], spelling).forbidden(Avoided.start).tolist() == [8]
     # Blanks in a row are one, whichever tokens write them.
     spelling = Spelling(["", " ⁇ ", "", "", " a", " ", " b"], {"a", "b"})
-    assert Avoided(["a b a"], spelling).allows([4, 5, 6, 5, 6]) and not Avoided(["a b a"], spelling).allows(
-        [4, 5, 6, 5, 4]
-    )
+    avoided = Avoided(["a b a"], spelling)
+    assert avoided.allows([4, 5, 6, 5, 6]) and not avoided.allows([4, 5, 6, 5, 4])
 
 
 def test_only_the_next_token_may_not_go_on_with_the_last_word_of_a_prefix():

@@ -19,6 +19,7 @@ from mt.kernels.int8 import (
 )
 from mt.kernels.linear import Linear
 from mt.kernels.lstm import GRU, LSTM, RecurrentLayers
+from tests.components import doubles_by_default
 
 ROWS = [1, 5, 64]
 
@@ -134,10 +135,7 @@ def test_what_is_not_finite_is_not_hidden() -> None:
 def test_the_default_type_of_the_caller_changes_nothing() -> None:
     rows, matrix = drawn(3, 8), drawn(6, 8)
     expected = Int8Matrix(matrix)(rows, None)
-    steps_of_matrices.cache_clear()
-    torch.set_default_dtype(torch.float64)
-    try:
+    steps_of_matrices.cache_clear()  # what a processor can is found out once
+    with doubles_by_default():
         assert torch.equal(Int8Matrix(matrix)(rows, None), expected)
-    finally:
-        torch.set_default_dtype(torch.float32)
-        steps_of_matrices.cache_clear()
+    steps_of_matrices.cache_clear()

@@ -97,6 +97,7 @@ def test_a_code_may_name_a_region_and_may_be_missing() -> None:
     text = "Am 1. Tag kam er. Sie ging."
     assert sentences(text, "de-AT") == sentences(text, "de_DE") == ["Am 1. Tag kam er. ", "Sie ging."]
     assert sentences("One. Two.", None) == sentences("One. Two.", "") == ["One. ", "Two."]
+    assert sentences("Den 17. mai kom ca. 5.", "nb") == ["Den 17. mai kom ca. 5."]
     assert sentences("Den 17. mai kom frk. Berg.", "nb") == ["Den 17. mai kom frk. Berg."]
 
 

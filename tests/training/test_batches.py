@@ -100,5 +100,6 @@ def test_the_updates_of_a_run_are_those_of_all_its_epochs(portions, max_updates,
 def test_what_draws_beside_training_leaves_its_generators_as_they_are():
     states = random.getstate(), np.random.get_state()[1].tolist()
     with own_generators(1, 2):
-        random.random(), np.random.rand()
+        random.random()
+        np.random.rand()
     assert states == (random.getstate(), np.random.get_state()[1].tolist())
