@@ -161,6 +161,7 @@ def newest(run: Path) -> Path | None:
     before where a kill came between the two steps of saving."""
     patterns = ("update-*", ".update-*.old")  # the latter was being replaced
     folders = [path.parent for pattern in patterns for path in run.glob(f"checkpoints/{pattern}/{META}")]
+    # By the number of updates, as names would sort 1000 before 200.
     return max(folders, key=lambda folder: int(re.sub(r"\D", "", folder.name) or 0), default=None)
 
 
@@ -270,6 +271,7 @@ def _compare(path: Path, config: Config, sizes: tuple[int, int, int | None]) -> 
         with shapes_alone():
             # keep_vars gives the parameters themselves, of which shared ones are the same object.
             state = Seq2Seq(config, *sizes).state_dict(keep_vars=True)
+    # Even without storage, torch counts the elements of a shape in 64 bits.
     except (RuntimeError, OverflowError, TypeError):
         raise UserError(f"{path.with_name(CONFIG)} asks for larger tensors than any: {_REMEDY}") from None
     expected = weights.with_scales({name: list(tensor.shape) for name, tensor in state.items()})

@@ -29,6 +29,7 @@ T = TypeVar("T")
 PATIENCE = timedelta(days=30)
 """The longest time for which processes wait for one of them, as while it prepares a corpus. One that dies ends the wait
 at once."""
+# Fills up a round in which a process has no result; None may be one.
 _ABSENT: Any = object()
 
 

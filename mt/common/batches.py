@@ -19,6 +19,7 @@ def each(
     try:
         return [*do(items)]
     except failure as error:
+        # A batch of none can fail, too, and then has no results.
         if len(items) <= 1:
             return [error for _ in items]
     # Outside the handler, so that errors of the halves do not drag this one along.

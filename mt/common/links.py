@@ -187,6 +187,7 @@ def symmetrised(forward: Set[Link], reverse: Set[Link], method: Symmetrisation) 
     # At last come links between words that have none yet, those of the forward alignment first.
     if method != "grow-diag":
         for alignment in (forward, reverse):
+            # Sorted, since a link that is added first keeps others out, and a set has no order of its own.
             for link in sorted(alignment):
                 if not any(_taken(links, link)):
                     links.add(link)

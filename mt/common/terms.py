@@ -14,6 +14,7 @@ def form_places(form: Sequence[str], text: Sequence[str]) -> Iterator[int]:
     wanted = [*form]
     # A form that has capitals is a name or an abbreviation, whose case counts.
     folds = not any(word != word.lower() for word in wanted)
+    # As `capitalize` would make small letters of all others.
     capital = [wanted[0][:1].upper() + wanted[0][1:], *wanted[1:]]
     for begin in range(len(text) - len(wanted) + 1):
         found = [*text[begin : begin + len(wanted)]]

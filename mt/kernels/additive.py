@@ -107,6 +107,7 @@ class CompiledAdditive(Function):
         queries, keys, direction = ctx.saved_tensors
         grad_queries = torch.zeros_like(queries)
         grad_keys = torch.zeros_like(keys)
+        # [B, H], a row for each sentence: no two threads add to the same numbers.
         grad_direction = queries.new_zeros(queries.shape[::2])
         _by_sentence(ctx.kernel, queries, keys, grad_energy.contiguous(), grad_queries, grad_keys, grad_direction)
         return direction * grad_queries, direction * grad_keys, grad_direction.sum(0), None, None
@@ -145,6 +146,8 @@ def _additive_backward(queries, keys, grad_energy, grad_queries, grad_keys, grad
                 grad = grad_energy[b, i, j]
                 for h in range(queries.shape[2]):
                     tanh = rational_tanh(queries[b, i, h] + keys[b, j, h])
+                    # The derivative of tanh is 1 - tanh^2. The direction is the same for all pairs: the caller
+                    # multiplies the sums.
                     slope = grad - grad * tanh * tanh
                     grad_direction[b, h] += grad * tanh
                     grad_queries[b, i, h] += slope

@@ -45,6 +45,7 @@ def mixed(
     by_softmax = log_share + predicted
     log_prob = torch.logaddexp(by_softmax, log_other)
     # The gradient of a nearly impossible token is bounded, so that it stays a number where it is multiplied by 0.
+    # By share: -softmax[target] / p. By other: -1 / p.
     grad = -torch.cat(((predicted - log_prob).exp(), (-log_prob.clamp(min=-LEAST_SHARE)).exp()), 1)
     generated = (by_softmax - log_prob).exp()
     grad *= 1 - smoothing
@@ -82,6 +83,7 @@ def divergences(
     log_ratio = log_p - log_q
     from_p = (p * log_ratio).sum(-1, keepdim=True)
     from_q = -(q * log_ratio).sum(-1, keepdim=True)
+    # dP / dshare_p is P / share_p, and P - Q sums to share_p - share_q, since a softmax sums to 1.
     grad_share = torch.stack((from_p + share_p - share_q, from_q + share_q - share_p), 1).flatten(0, 1) / (2 * share)
     # The derivative in log P is (P (log P - log Q) + P - Q) / 2. In the logits its sum over the softmax is taken off.
     grad_p = (log_ratio + (share_q - from_p) / share_p).mul_(p).sub_(q)
@@ -141,6 +143,7 @@ def token_losses(
     if torch.is_autocast_enabled(device):
         readouts = readouts.to(torch.get_autocast_dtype(device))
     mixing = None if mixture is None else _stacked(mixture, twice=r_drop_weight > 0)
+    # Asked here, since within a Function's forward gradients are always off.
     options = smoothing, r_drop_weight, torch.is_grad_enabled()
     if selects_tokens(device):
         # [B, T, ...] -> [N, ...]: the real tokens alone.
@@ -223,6 +226,7 @@ class _TokenLosses(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        # All gradients were computed forward, for a loss whose own gradient is 1.
         readouts, weight, bias, mixture = (grad * saved for saved in ctx.saved_tensors)
         return readouts, weight, bias, None, None, mixture if ctx.needs_input_grad[5] else None, None, None, None
 

@@ -99,6 +99,7 @@ def hard_step(
         room = widest
         weights = values.new_empty(rows, room)
         widest = loop(*terms, (room, context.data_ptr(), weights.data_ptr(), numbers.data_ptr()))
+    # Room that no window of this batch needed is cut off.
     stops, last_stops, positions, first, looked_at = numbers.unbind()
     attended = Attended(weights if widest == room else weights[:, :widest], stops, first, looked_at)
     return context, attended, (last_stops, positions)
@@ -251,6 +252,7 @@ def _look_right(row, query, last_stop, begin, source, rule, energy):
     # An energy, rounded, is negative where its exact sum is: so nothing is added, and nothing rounded twice.
     least = -float32_at(bias)[0] if bias else ZERO
     position = begin
+    # `not >=` rather than `<`: an energy of NaN stops nowhere, as in PyTorch's form.
     while position < columns and real[position] and not scale * energy_of(row, query, position, energy) >= least:
         position += 1
     stop = position if position < columns and real[position] else SELECTED_NONE
@@ -259,6 +261,7 @@ def _look_right(row, query, last_stop, begin, source, rule, energy):
     if stop < 0 and complete and not uint8_at(complete)[row]:
         return NEEDS_MORE_SOURCE, last_stop, position, 0, looked_at
     if stop < 0 and mass_preservation:
+        # Of a source without any position this is -1, and nothing is selected.
         stop = position - 1
     if stop < 0:
         return SELECTED_NONE, last_stop, position, 0, looked_at

@@ -77,6 +77,7 @@ class _InputFeeding(Function):
             run = _Run(vectors, DotProductAttention(keys, gain, values, visible), weights, drop, dtype)
             outputs = run.forward(hidden, cell, bias)
         ctx.run = run
+        # The gradient of an output that nobody used is None, rather than zeros of its size.
         ctx.set_materialize_grads(False)
         return outputs
 
@@ -96,6 +97,8 @@ class _InputFeeding(Function):
             # Keys, gain and values of the attention: [B, S, T] @ [B, T, H or V].
             queries = run.read[:, :, run.context :].transpose(0, 1)
             by_energies = run.grad_energies.permute(1, 2, 0).to(run.keys.dtype)
+            # Energies are (gain * key) . query, and this is the gradient of gain * key; both factors' own follow
+            # from it.
             keys = torch.bmm(by_energies, queries).to(run.work)
             values = torch.bmm(run.weights.permute(1, 2, 0).to(run.keys.dtype), run.grad_read.transpose(0, 1))
             attention = run.gain * keys, (keys * run.keys).sum(), values
@@ -145,6 +148,7 @@ class _Run:
         self.joined[0, :, self.fed :] = hidden
         self.cells[0] = cell
         unseen = torch.zeros_like(self.visible, dtype=self.work)
+        # Not -inf, which would make NaN of a step that sees nothing.
         unseen.masked_fill_(~self.visible, torch.finfo(self.work).min)
         for step in range(len(of_vectors)):
             # The LSTM's cell.
@@ -192,6 +196,7 @@ class _Run:
             # Of the weights, their energies, and the query, which is the state.
             weights = self.weights[step]
             grad = torch.bmm(self.values, self.grad_read[step, :, :, None])[:, :, 0].to(self.work)
+            # A softmax's gradient: of each energy a (g - sum of a g).
             product = weights * (grad if by_weight is None else grad + by_weight[step])
             energies = torch.addcmul(product, weights, product.sum(-1, keepdim=True), value=-1)
             self.grad_energies[step] = energies
@@ -201,6 +206,7 @@ class _Run:
             tanh_cell = torch.tanh(self.cells[step + 1])
             i, f, g, o = gates.chunk(4, 1)
             by_cell = by_cell + torch.ops.aten.tanh_backward(by_hidden * o, tanh_cell)
+            # In PyTorch's order i, f, g, o. All as if they had sigmoids; g is put right below.
             by_gates = torch.cat((by_cell * g, by_cell * self.cells[step], by_cell * i, by_hidden * tanh_cell), 1)
             candidate = slice(2 * size, 3 * size)  # g, the one gate with a tanh
             by_tanh = torch.ops.aten.tanh_backward(by_gates[:, candidate], g)

@@ -67,6 +67,7 @@ def int8_copy(model: Model) -> Model:
     the steps of a search on a CPU, without a gradient, with final weights."""
     assert isinstance(model, nn.Module)
     shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+    # What its memo holds already, deepcopy takes as it is: the parameters are not copied.
     copy = deepcopy(model, shared)
     for layer in copy.modules():
         if isinstance(layer, Int8Layer) and layer.int8:
@@ -188,6 +189,7 @@ def _scale(rows: Float[Tensor, "N I"], most: int) -> Float[Tensor, "N 1"]:
 @cache
 def steps_of_matrices() -> int:
     """Returns the largest whole number of a matrix with which this processor's sums are exact."""
+    # The largest numbers of all: where pairs of products are added in 16 bits, 2 * 127 * 255 overflows.
     matrix = torch.full((8, 64), MOST, dtype=torch.int8)
     rows = torch.full((8, 64), ZERO + MOST, dtype=torch.uint8)
     return MOST if bool((_by_onednn(matrix, torch.ones(8).float())(rows) == 64 * MOST**2).all()) else MOST // 2
@@ -209,6 +211,7 @@ def _by_onednn(steps: Int8[Tensor, "O I"], scale: Float[Tensor, " O"]) -> Multip
         # In the order in which the processor reads it. `_int_mm` would reorder the matrix at every product.
         packed = torch.ops.onednn.qlinear_prepack(steps, None)
     except (AttributeError, RuntimeError):  # this build or this processor lacks it
+        # Flipping the highest bit takes 128 off, in two's complement.
         return lambda rows: torch._int_mm((rows ^ ZERO).view(torch.int8), steps.T) * scale
     zeros = torch.zeros(len(steps), dtype=torch.int64)
     multiply = torch.ops.onednn.qlinear_pointwise
@@ -224,6 +227,7 @@ def _by_fbgemm(steps: Int8[Tensor, "O I"], scale: Float[Tensor, " O"]) -> Multip
             matrix = torch._make_per_channel_quantized_tensor(steps, scale.double(), zeros, 0)
         packed = torch.ops.quantized.linear_prepack(matrix, None)
         multiply = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32
+        # An operator may exist and still refuse this processor, which only a call shows.
         multiply(torch.zeros(1, steps.shape[1], dtype=torch.float32), 1.0, ZERO, packed)
     except (AttributeError, RuntimeError):
         return None

@@ -90,6 +90,7 @@ def _step(
 
 @no_type_check
 def sigmoid(x):
+    # The logistic function is a tanh of half the width, so that one approximation serves both.
     return HALF + HALF * rational_tanh(HALF * x)
 
 
@@ -195,6 +196,7 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
         lengths = mask.sum(1).clamp(min=1).cpu()  # packing refuses rows without a position
         packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
         outputs, after = self.whole(packed, state)
+        # Without `total_length` the outputs end with the longest source, perhaps before the mask.
         return pad_packed_sequence(outputs, batch_first=True, total_length=mask.shape[1])[0], after
 
     def each_direction(self, inputs: Tensor, state: LayerState | None, mask: Tensor) -> tuple[Tensor, LayerState]:
@@ -212,6 +214,7 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
             left = self._rightward(outputs.gather(1, turned.expand_as(outputs)), [*islice(weights, 4)])
             left = left.gather(1, turned.expand_as(left))
             outputs = torch.cat((right, left), -1).masked_fill(~mask[..., None], 0.0)
+        # The leftward direction comes last to the first position.
         return outputs, (torch.stack((last(right, lengths), left[:, 0]), 1),)
 
     def cell_by_cell(
@@ -253,6 +256,8 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
         weights: list[Any] = self._flat_weights
         pairs = zip(self._flat_weights_names, weights, strict=True)
         p = self.recurrent_dropout
+        # torch reads the weights from this list at each call, and knows no dropout on them (DropConnect; Merity et
+        # al. 2018).
         self._flat_weights = [dropout(weight, p) if name.startswith("weight_hh") else weight for name, weight in pairs]
         try:
             return strategy(*arguments)

@@ -78,6 +78,7 @@ def append(
         joined = [torch.cat((earlier[:, :count], added[:, : size - count]), 1) for earlier, added in pairs]
     else:
         # A row with fewer old positions than others would have a gap before its new ones.
+        # A stable sort by "is padding" brings the real ones to the left, in the order that they have.
         order = (~torch.cat((mask, new_mask), 1)).to(torch.uint8).argsort(stable=True, dim=1)[:, : max(1, size)]
         rows = torch.arange(len(mask), device=mask.device)[:, None]
         joined = [torch.cat(pair, 1)[rows, order] for pair in pairs]

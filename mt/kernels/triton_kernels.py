@@ -74,7 +74,8 @@ def _alignment_forward(p, start, q, alpha, entering, leaving, first, steps, posi
 
     entering and leaving [B, T]: (1 - p) q of the column before the block, and of its last.
     """
-    # One lane for each column j of the block. Cells and edges count from the first step of the row.
+    # One lane for each column j of the block. Cells and edges count from the first step of the row, in int64, since
+    # a batch may have more than 2^31 cells.
     row = tl.program_id(0).to(tl.int64)
     k = tl.arange(0, BLOCK)
     j = first + k
@@ -84,6 +85,7 @@ def _alignment_forward(p, start, q, alpha, entering, leaving, first, steps, posi
     alpha_j = tl.load(start + row * positions + j, mask=inside, other=0.0).to(tl.float64)
     # Step by step: q as a scan over the block, alpha from it, and the value that enters the next block.
     for _ in range(steps):
+        # The first lane's decay acts on nothing: what enters from the block before is (1 - p) q already.
         p_before = tl.load(p + cell - 1, mask=inside & (k > 0), other=0.0).to(tl.float64)
         p_j = tl.load(p + cell, mask=inside, other=0.0).to(tl.float64)
         reached = alpha_j + tl.load(entering + edge, mask=k == 0, other=0.0)

@@ -126,6 +126,7 @@ def reinforce(model: "Seq2Seq", passed: Pass, token_losses: Tensor) -> Float[Ten
     target_mask = passed.batch.target_mask
     assert passed.attended.alpha is not None
     alpha = passed.attended.alpha.masked_fill(~target_mask[..., None], 0.0)
+    # Of a probability that has underflowed, 0 log 0 is 0 and not NaN.
     log_alpha = alpha.clamp(min=torch.finfo(alpha.dtype).tiny).log()
     # log p(s_t | x) of sampled positions; for the expectation its gradient is zero, the sum of d alpha.
     log_p = (passed.attended.weights.detach() * log_alpha).sum(-1)
@@ -176,7 +177,9 @@ class CTC(nn.Linear):
                 return encoded.values.new_zeros((), dtype=torch.float32)
             labels = batch.transcript
             mask = batch.transcript_mask
+        # One less than the real tokens, and 0, not -1, of an example that has none.
         lengths = (encoded.mask.sum(1), mask[:, 1:].sum(1))  # of inputs and of labels without EOS
+        # Autocast is off here (`loss_of`), while the encoder's values may be in bfloat16.
         log_probs = self(encoded.values.to(self.weight.dtype)).log_softmax(-1).transpose(0, 1)  # [S, B, V]
         blank = log_probs.shape[2] - 1
         losses = ctc_loss(log_probs, labels[:, :-1], *lengths, blank=blank, reduction="none", zero_infinity=True)

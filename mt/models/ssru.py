@@ -46,12 +46,14 @@ class SSRULayer(nn.Module):
         # A single step, as in a search.
         if inputs.dim() == 2:
             entering = entering.type_as(forget)  # under autocast products and a first state are in half precision
+            # lerp: entering + forget (state - entering) = (1 - f) W x + f c.
             after = (1 - forget) * entering if state is None else torch.lerp(entering, state.type_as(forget), forget)
             return after.relu(), after
         # All steps at once; padding forgets nothing, so that the last state is that of the last real step.
         if mask is not None:
             forget = forget.masked_fill(~mask[..., None], 1.0)
         cells = self.scan(forget, entering, state)
+        # Reversed, the last step to be taken is the first of the source.
         return cells.relu(), cells[:, 0 if self.reverse else -1]
 
     def scan(

@@ -56,6 +56,7 @@ class _AdaptiveChunkwise(Function):
     def forward(ctx, previous: Tensor, p_choose: Tensor, energy: Tensor) -> Tensor:
         ctx.save_for_backward(previous, p_choose, energy)
         beta = torch.empty_like(energy)
+        # Of each chunk share, rest and reached are held at once; on the way back also mean and gain.
         for block in _blocks(energy, numbers=3):
             beta[:, block] = _distribute(previous[:, block], p_choose[:, block], energy[:, block])
         return beta
@@ -75,6 +76,7 @@ def _blocks(x: Tensor, numbers: int) -> Iterator[slice]:
     """Yields slices of the columns of x [S, N]: `numbers` for each chunk of a slice fit the bound."""
     positions, columns = x.shape
     bound = BLOCK_BYTES.get(x.device.type, OTHER_BLOCK_BYTES)
+    # A column of x has S (S + 1) / 2 chunks.
     size = max(1, bound // (numbers * x.element_size() * max(1, positions * (positions + 1) // 2)))
     return (slice(first, first + size) for first in range(0, columns, size))
 
@@ -89,6 +91,7 @@ def _chunks(previous: Tensor, p_choose: Tensor, energy: Tensor) -> Iterator[tupl
         shorter = log_total[: len(energy) - m]  # log sum of exp(u[k .. k+m-1])
         last = energy[m:]
         log_odds = last - shorter
+        # 1 - share would be 0 wherever share rounds to 1.
         yield log_odds.sigmoid(), log_odds.neg_().sigmoid_(), reached
         log_total = torch.logaddexp(shorter, last)
         reached = reached[:-1] * passed[m:-1]
@@ -100,6 +103,7 @@ def _distribute(previous: Tensor, p_choose: Tensor, energy: Tensor) -> Tensor:
     left = energy[:0]  # rest * mass of the chunks one longer
     for m, (share, rest, reached) in reversed(list(enumerate(_chunks(previous, p_choose, energy)))):
         mass = reached * p_choose[m:]
+        # The last chunk of a length ends with the source, so that none is one longer.
         mass[:-1] += left
         beta[m:].addcmul_(share, mass)
         left = rest.mul_(mass)

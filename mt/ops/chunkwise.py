@@ -36,7 +36,9 @@ def chunkwise_attention(
     alpha = alpha.to(dtype)
     energy = energy.to(dtype)
     if alpha.numel() == 0:
+        # `max` over no positions is an error. The product has the shape, and gradients to both arguments.
         return alpha * energy
+    # Offsets that reach beyond the whole source would only add zeros.
     return _Chunkwise.apply(alpha, energy, min(chunk_size, alpha.shape[-1]))
 
 

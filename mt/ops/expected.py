@@ -81,6 +81,7 @@ def _to_diagonals(x: Tensor, dtype: torch.dtype) -> Tensor:
     # Each step is one column longer than a diagonal is apart from the next: read as a matrix, the steps are skewed.
     padded = pad(x, (0, steps)).reshape(batch, -1)[:, : steps * diagonals]
     skewed = padded.reshape(batch, steps, diagonals).permute(2, 0, 1)
+    # One pass over memory changes both the order and the type.
     return torch.empty(skewed.shape, dtype=dtype, device=x.device).copy_(skewed)
 
 

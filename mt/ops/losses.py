@@ -108,6 +108,7 @@ def expected_lagging(
     """
     lengths = source_mask.sum(1)
     positions = torch.arange(1, source_mask.shape[1] + 1, device=lengths.device)
+    # Rounding may make the sum of alpha exceed 1.
     lost = (1 - alpha.sum(-1)).clamp(min=0)
     delays = alpha @ positions.to(alpha.dtype) + lost * lengths[:, None]  # [B, T]
     return differentiable_average_lagging(delays, lengths, target_mask)

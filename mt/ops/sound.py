@@ -52,6 +52,7 @@ def log_mel(
     # lengths.
     reached = torch.arange((frames - 1) * shift + window, device=samples.device) + shift // 2 - window // 2
     period = 2 * lengths.clamp(min=1)[:, None]
+    # The remainder has the sign of the divisor, so that places before the sound are reflected, too.
     index = reached % period
     sound = samples.float().gather(1, torch.minimum(index, period - 1 - index))
     # [B, samples] -> [B, S, W] -> [B, S, D]
@@ -100,10 +101,12 @@ def log_mel_extend(
 def _energies(frames: Float[Tensor, "B S W"], rate: int, bands: int) -> Float[Tensor, "B S D"]:
     frames = FULL_SCALE * frames
     frames = frames - frames.mean(-1, keepdim=True)
+    # The first sample of a frame counts as its own predecessor, as in Kaldi.
     frames = frames - 0.97 * pad(frames, (1, 0), mode="replicate")[..., :-1]
     window, triangles = (table.to(frames.device) for table in _tables(rate, bands))
     size = 2 * len(triangles)
     power = torch.fft.rfft(frames * window, size)[..., :-1].abs().square()
+    # Under autocast the product would be in bfloat16, whose 8 bits leave little of a quiet band.
     with torch.autocast(frames.device.type, enabled=False):
         return (power @ triangles).clamp(min=FLOOR).log()
 
@@ -184,6 +187,7 @@ def resample_extend(
     phases = conv1d(available[None, None], kernels.to(available.device), stride=rate)[0]
     most = -(-read * new_rate // rate) - written
     resampled = phases.T.flatten()[: max(most, 0)]
+    # A view would keep all of the last piece in memory.
     return resampled, ResampleState(available[blocks * rate :].clone(), read, written + len(resampled))
 
 
@@ -193,6 +197,7 @@ def perturb_speed(
     """Returns the sound at one of these speeds, which are equally likely (Ko et al. 2015, section 2.1): 1.1 is a tenth
     faster, and higher. factors: to a hundredth."""
     draw = int(torch.randint(len(factors), (), generator=generator, device=generator.device))
+    # At 1.1, 110 samples become 100, which are then played at the old rate.
     return resample(samples, round(100 * factors[draw]), 100)
 
 
@@ -255,6 +260,7 @@ class Moments(NamedTuple):
     @property
     def std(self) -> Float[Tensor, "*rows D"]:
         """The standard deviation, never below `SMALLEST`."""
+        # The difference of two large numbers, hence the float64 of the sums.
         variance = self.squares / self.frames.clamp(min=1) - self.mean.square()
         return variance.clamp(min=SMALLEST**2).sqrt()
 

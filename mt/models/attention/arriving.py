@@ -35,6 +35,7 @@ def extend(
     added = init_memory(encoded._replace(first_position=first_position))
     tensors, mask = append(positions(memory), memory.mask, positions(added), added.mask)
     grown = with_positions(memory, tensors, mask)
+    # Wait-k's `visible_from` has the columns of before; of an arriving source nothing is there that must be hidden.
     return grown._replace(complete=complete, visible_from=None, final_state=added.final_state)
 
 
@@ -56,6 +57,7 @@ def trim(attention: Attention, memory: Memory, state: State) -> Memory:
     lengths = memory.mask.sum(1) - shift
     size = int(lengths.max())
     tensors = [_window(tensor, dropped, size) for tensor in positions(memory)]
+    # Where a row ends earlier than others, `_window` repeats its last column, which the mask hides.
     mask = torch.arange(size, device=lengths.device) < lengths[:, None]  # [B, size]
     return with_positions(memory, tensors, mask)._replace(first=shift if memory.first is None else memory.first + shift)
 

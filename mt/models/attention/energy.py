@@ -125,6 +125,8 @@ class Concat(Energy):
         super().__init__()
         self.size = config.attention_dim
         self.normalized = normalized
+        # Decoding in int8 rounds what each step computes; keys are computed once for a source. The bias b of
+        # equation 16 is added there, too.
         self.project_query = Linear(query_size, config.attention_dim, bias=False, int8=True)
         self.project_value = Linear(value_size, config.attention_dim, bias=normalized)
         # Drawn as torch draws the weights of a linear layer with this many inputs.
@@ -139,6 +141,7 @@ class Concat(Energy):
         return additive_energy(self.project_query(queries), keys, direction)
 
     def as_plain(self, query: Float[Tensor, "*B Q"], keys: Float[Tensor, "B S K"]) -> PlainEnergy | None:
+        # The product with W is made here, for all steps at once; the loops sum over hidden units alone.
         query = self.project_query(query).contiguous()
         return PlainEnergy(query, keys.contiguous(), self.direction, self.normalized)
 
@@ -199,6 +202,8 @@ class Scaled(Energy):
         return self.energy.keys(encoded)
 
     def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
+        # Products may be in bfloat16, whose 8 bits are too few for sums of exponentials and for the recurrence of
+        # alpha.
         scaled = self.gain * self.energy(queries, keys).float()
         return scaled if self.bias is None else scaled + self.bias
 
@@ -206,6 +211,7 @@ class Scaled(Energy):
         parameters = self._parameters  # as attributes they take longer than a step computes
         energy: Any = self._modules["energy"]
         plain: PlainEnergy | None = energy.as_plain(query, keys)
+        # The first four fields are the energy's own, to which gain and bias are added.
         return plain and PlainEnergy(*plain[:4], parameters["gain"], parameters.get("bias"))
 
 

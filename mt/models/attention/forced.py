@@ -29,9 +29,11 @@ def forced_step(
         positions = torch.arange(weights.shape[1], device=weights.device)
         stops = torch.where(weights > 0, positions, SELECTED_NONE).amax(1)  # [B]
         first = None if first is None else torch.zeros_like(stops)
+        # The position was given, not looked for.
         looked_at = None if looked_at is None else torch.zeros_like(stops)
     # The state of a mechanism whose steps depend on the weights of earlier ones.
     if isinstance(attention, Monotonic):
+        # Soft, the state is alpha. Hard, it is the last stop and the next position, which are both the stop.
         after = (weights,) if stops is None else tuple(torch.where(stops >= 0, stops, part) for part in after)
     elif isinstance(attention, LocationAware):
         after = (weights,)
@@ -40,6 +42,7 @@ def forced_step(
     log_weights = None
     if isinstance(attention, Marginal):
         log_weights = weights.log().clamp(min=NEVER)
+        # What the token says about the position is added later, by `observe`.
         after = (log_weights, after[1])
     context = memory.contexts(weights[:, None])[:, 0]
     return AttentionStep(context, Attended(weights, stops, first, looked_at), after, log_weights=log_weights)

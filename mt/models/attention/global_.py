@@ -72,6 +72,7 @@ class SoftmaxAttention(Attention):
 
     def init_state(self, memory: Memory, *, hard: bool = False) -> State:
         """Returns the number of steps so far: [B] int64."""
+        # Wait-k shows more of the source from step to step, and the window of local-m moves with them.
         return (memory.mask.new_zeros(len(memory.mask), dtype=torch.int64),)
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
@@ -95,6 +96,7 @@ class SoftmaxAttention(Attention):
 class Global(SoftmaxAttention):
     """Global attention with a fixed kind of energy, whose options are the attention's, together with `scaled`."""
 
+    # Not in the base class: `Stochastic` and local-p are subclasses, too, and look at the whole source.
     supports_wait_k = True
 
 

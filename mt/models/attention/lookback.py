@@ -22,6 +22,7 @@ class MAtChA(Chunkwise):
     """Monotonic adaptive chunkwise attention: from the last stop to this one, both included."""
 
     Config = MAtChAConfig
+    # Larger than any stop, so that `stop - lookback` is cut at 0, or at the last stop.
     lookback = sys.maxsize
     since_last_stop = True
 
@@ -30,6 +31,7 @@ class MAtChA(Chunkwise):
         if not hard:
             return adaptive_chunkwise_attention(previous, p_choose, energy)
         # Both stops are known: one-hot, or all zeros where nothing was selected. A softmax between them is O(S) a step.
+        # True from the last stop on, and strictly behind this one.
         reached = previous.cumsum(-1) > 0  # [B, T, S]
         after_stop = (alpha.cumsum(-1) - alpha) > 0
         return masked_softmax(energy, reached & ~after_stop & alpha.any(-1, keepdim=True))

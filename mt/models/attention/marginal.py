@@ -127,6 +127,7 @@ class Marginal(Attention):
         visible = memory.visible(steps)  # [B, T or 1, S]
         transitions = self._transitions(queries, memory, visible)
         log_weights = self._forward_algorithm(transitions, log_forward, log_likelihoods)
+        # A step that sees no position has a softmax that is even over those that it does not see.
         weights = log_weights.exp().masked_fill(~visible, 0.0)
         output = AttentionOutput(memory.contexts(weights), weights, log_weights=log_weights)
         if log_likelihoods is None or self.training:
@@ -146,6 +147,8 @@ class Marginal(Attention):
         """Returns the logarithms of p(a_t = s | y_<t, x): g_t, normalised. transitions: see `_transitions`."""
         log_weights = []
         for step, of_step in enumerate(transitions.unbind(1)):
+            # Normalised at each step, or the sums of likelihoods would grow with T. Sums of several NEVER become
+            # one again.
             log_weights.append(self._advanced(log_forward, of_step).log_softmax(-1).clamp(min=NEVER))
             log_forward = log_weights[-1] if log_likelihoods is None else log_weights[-1] + log_likelihoods[:, step]
         return torch.stack(log_weights, 1)
@@ -172,6 +175,7 @@ class Marginal(Attention):
             return transitions
         # The share of alpha that is left from a position on divides what comes from it.
         left = log_cumulated(transitions.flip(-1)).flip(-1)
+        # On padding both are NEVER: their difference would be 0, a probability of 1.
         divided = torch.where(log_forward > NEVER / 2, log_forward - left, NEVER)
         return transitions + log_cumulated(divided)
 

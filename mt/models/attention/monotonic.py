@@ -113,6 +113,7 @@ class Monotonic(Attention):
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:
         if hard and (terms := self._compiled_terms(queries, memory)):
             return AttentionOutput(*kernel.hard_steps(*terms))
+        # One-hot, not the two numbers of a hard state: the recurrence over all steps is the same, hard or soft.
         (start,) = self.init_state(memory)
         return self._attend(queries, memory, start, start, hard)
 
@@ -165,6 +166,7 @@ class Monotonic(Attention):
         offset = 0 if memory.first is None else memory.first
         last_stops, begin = (position - offset for position in state)
         lengths = memory.mask.sum(1)
+        # A pointer behind the last column is one-hot nowhere, so that the step stops nowhere.
         start = begin
         if self.mass_preservation:
             # Where a source has ended while the step waited, the pointer may still stop at the last position.
@@ -179,6 +181,7 @@ class Monotonic(Attention):
         stopped = alpha.any(1)
         stops = alpha.argmax(1)
         position = torch.where(stopped, stops, lengths)  # [B]
+        # With the stop itself.
         looked_at = position - begin + stopped
         after = torch.where(stopped, stops, last_stops) + offset, position + offset
         stops = (stops + offset).masked_fill(~stopped, SELECTED_NONE)

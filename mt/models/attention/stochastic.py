@@ -57,6 +57,7 @@ class Stochastic(SoftmaxAttention):
         device = memory.mask.device
         if not self.training:  # Nothing is drawn: a translation leaves the generators of its caller alone.
             return (torch.zeros(count, dtype=torch.bool, device=device),)
+        # Drawn once for a sentence and kept as state, so that all its steps are sampled, or none.
         return (torch.rand(count, device=device) < self.sample_ratio,)
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
@@ -65,6 +66,7 @@ class Stochastic(SoftmaxAttention):
             return step
         weights = step.attended.weights
         stops = weights.argmax(-1)
+        # A window of one column, as a hard step of `Monotonic` returns it.
         return step._replace(attended=Attended(weights.gather(1, stops[:, None]), stops, first=stops))
 
     def forward(self, queries: Float[Tensor, "B T Q"], memory: Memory, *, hard: bool = False) -> AttentionOutput:

@@ -96,6 +96,7 @@ class FirstState(nn.Module):
             return tuple(final_state.new_zeros(shape) for _ in range(self.tensors))
         # One projection gives all tensors of all layers.
         bridged = torch.tanh(self.bridge(final_state))
+        # [B, tensors * layers * H] -> for each tensor [B, layers, H].
         return tuple(state.reshape(shape) for state in bridged.chunk(self.tensors, -1))
 
 
@@ -287,6 +288,8 @@ class Decoder(nn.Module, ABC):
 
         targets: what the steps predict, of which an attention that mixes predictions learns; None: the next tokens."""
         # Step by step, as in `step`, but without predictions.
+        # No attention that mixes predictions comes here: `ModelConfig` gives it a decoder with a `forward` of its
+        # own.
         state = self.init_state(memory, hard=hard)
         inputs = []
         steps = []

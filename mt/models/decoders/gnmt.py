@@ -52,6 +52,7 @@ class LayersAbove(Decoder):
         return readouts, output
 
     def _make_query(self, vectors: Float[Tensor, "B E"], state: Tree) -> tuple[Float[Tensor, "B H"], Tree]:
+        # The state of the first layer, and those of the layers above.
         lowest, *above = state
         inputs, after = self.recurrence(vectors, lowest)
         return self.query_norm(inputs), (inputs, after, tuple(above))

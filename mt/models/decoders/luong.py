@@ -72,6 +72,7 @@ class Luong(Decoder):
             return self._combine(output.contexts, queries), output
         # With it, one LSTM layer and a softmax over dot products have a fast form; all others go step by step.
         dot_product = as_dot_products(self.attention, memory, tokens.shape[1])
+        # It reads the weights of an LSTM and computes it by itself: a GRU or a subclass would be computed wrongly.
         plain = type(self.recurrence) is Decoder.recurrence_type and type(self.recurrence.cells) is LSTM
         if dot_product is None or not plain or self.recurrence.cells.num_layers > 1:
             return super().forward(tokens, memory, hard=hard)
@@ -87,6 +88,7 @@ class Luong(Decoder):
         weights = Weights(w_input, w_hidden, biases[0] + biases[1], self.combine.weight)
         drop = None
         if self.training and self.dropout.p:
+            # Dropout of ones gives its factors, 0 and 1 / (1 - p).
             drop = self.dropout(inputs.new_ones(*inputs.shape[:2], self.readout_size))
         readouts, contexts, alpha = input_feeding(inputs, state, dot_product, weights, drop)
         return readouts, AttentionOutput(contexts, alpha)

@@ -65,6 +65,7 @@ def target_likelihoods(
     most = BLOCK if targets.is_cpu else 16 * BLOCK
     tokens_of_block = max(1, most // (positions * max(size, output.out_features)))
     blocks = zip(*(part.split(tokens_of_block) for part in inputs), strict=True)
+    # `checkpoint` restores the generators, so that dropout draws the same mask when a block is computed again.
     found = torch.cat([checkpoint(of_block, *block, use_reentrant=False) for block in blocks])  # [N, S, 2]
     of_all = found.new_zeros(batch * steps, positions, 2).index_copy(0, chosen, found)
     of_all = of_all.unflatten(0, (batch, steps)).masked_fill((targets == PAD)[..., None, None], 0.0)

@@ -56,6 +56,7 @@ class Copying(nn.Module):
         tensor is larger than the attention's weights."""
         generated, copied = self._shares(readouts, attended.contexts, attended.weights)
         copies = copied[..., None] * attended.weights
+        # Padding matches padding, with a weight of 0 and a target that does not count.
         matches = memory.keys[-1][:, None] == targets[..., None]  # [B, T, S]
         return Mixture(generated, (copies * matches).sum(-1), copies)
 
@@ -87,6 +88,7 @@ class Copying(nn.Module):
         # A share of 0 would have no logarithm. A clamped gate keeps its gradient, so that it can come back.
         logit = logit + (logit.clamp(-LEAST_SHARE, LEAST_SHARE) - logit).detach()
         generated = logit.sigmoid()
+        # Not 1 - generated, which rounds to 0 long before the gate is closed.
         copied = (-logit).sigmoid()
         if self.mass_preservation:
             return generated, copied

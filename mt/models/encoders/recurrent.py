@@ -111,6 +111,7 @@ class Causal(Recurrent):
         # Padding comes last, so that packing, which takes five times as long on CPUs, is not needed.
         values, _ = self.cells(vectors)
         values = values.masked_fill(~mask[..., None], 0.0)
+        # The outputs of the top layer are its hidden vectors, so that the last real one is the final state.
         return self._encoded(values, (last(values, mask.sum(1))[:, None],), mask)
 
     def extend(
@@ -122,6 +123,7 @@ class Causal(Recurrent):
             return self._encoded(values, after, mask), after
         values, after = self.cells(vectors, state, mask)
         # A source without a new position keeps its state.
+        # Packing gave such a source one position of padding, which must not count.
         previous = tuple(map(torch.zeros_like, after)) if state is None else state
         values = values.masked_fill(~mask[..., None], 0.0)
         grown = mask.any(1)[:, None, None]

@@ -97,4 +97,5 @@ class WordVectors(Frontend):
 def vectors(table: nn.Embedding, dropout: nn.Module, ids: Int[Tensor, "*positions"]) -> Float[Tensor, "*positions D"]:
     """Returns the vectors of tokens, of about unit variance: see `Embedding`."""
     scaled = table(ids) * table.embedding_dim**0.5  # [*positions, D]
+    # In a stream, which makes single steps, three modules that do nothing take a noticeable time.
     return dropout(scaled) if dropout.training else scaled

@@ -94,6 +94,7 @@ class ImageGrid(Frontend):
         self, source: UInt8[Tensor, "B Y X 3"], mask: Bool[Tensor, "B Y"]
     ) -> tuple[Float[Tensor, "B P D"], Bool[Tensor, "B P"]]:
         """Returns one vector for each place. source: pixels, red, green, blue; all are real."""
+        # From 0 .. 255 to -1 .. 1.
         pixels = source.float() / 127.5 - 1
         if self.coordinates:
             down, right = (torch.linspace(-1, 1, size, device=pixels.device) for size in pixels.shape[1:3])
@@ -107,4 +108,5 @@ class ImageGrid(Frontend):
     def output_lengths(self, lengths: Tensor) -> Tensor:
         # Pictures are square, and their lengths count patches.
         sides = PATCH * lengths.double().sqrt().round().long()
+        # Each stage halves and rounds up, which together is one division, rounded up.
         return (-(-sides // 2 ** len(self.stages))) ** 2

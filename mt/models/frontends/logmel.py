@@ -121,6 +121,7 @@ class LogMel(Frontend):
             features = spec_augment(
                 features,
                 real.sum(1),
+                # The CPU's generator on any device, seeded for each batch: the masks are the same everywhere.
                 torch.default_generator,
                 frequency_masks=self.config.frequency_masks,
                 frequency_width=self.config.frequency_width,
@@ -232,6 +233,7 @@ class LogMel(Frontend):
         if count > known:
             everything = torch.ones(1, len(frames), dtype=torch.bool, device=source.device)
             vectors = self._subsampled(frames[None], everything)[0][0, known - start // self.stride :]
+        # The next call begins two vectors before its first, too.
         first_needed = self.stride * max(count - 2, 0) - start
         return vectors, SoundState(mel, moments, frames[first_needed:])
 
