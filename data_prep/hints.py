@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from data_prep.encode import DroppedPair, shown_pair
 from data_prep.sources import Source
-from data_prep.sources.base import RawSplit, Records, key_of
+from data_prep.sources.base import Records, key_of
 from data_prep.sources.entities import entities
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
@@ -73,15 +73,14 @@ def _signs(pair: Example, ratio: float) -> Iterator[str]:
 
 
 def places(source: Source, limit: int | None, dropped: Iterable[DroppedPair]) -> dict[tuple[str, str], str]:
-    """Returns the lines of files where the first training pairs with these texts stand, by the texts as they are shown;
-    without those that stand in no file.
+    """Returns where the first training pairs with these texts stand, by the texts as they are shown; without those that
+    a step has changed.
 
     Reads the text once for all of them, up to the last one. limit: training pairs that are read.
     """
     found: dict[tuple[str, str], str] = {}
     left = {(one, other) for number, one, other in dropped if number}
-    records = itertools.chain.from_iterable(split.records() for split in source.training)
-    for place, example in itertools.islice(records, limit):
+    for place, example in _placed(source, limit):
         if not left:
             break
         _, one, other = shown_pair(None, example.source, example.target)
@@ -108,17 +107,9 @@ def _is_twice_encoded(word: str) -> bool:
     return False
 
 
-def _placed(source: Source, limit: int | None) -> Iterator[tuple[str, Example]]:
-    """Yields the training pairs with their places: a file and a line or, without files, a number."""
-    return itertools.islice(itertools.chain.from_iterable(map(_records, source.training)), limit)
-
-
-def _records(split: RawSplit) -> Records:
-    records = split.records()
-    first = next(records, None)
-    if first is None:
-        return ((f"pair {number:,}", pair) for number, pair in enumerate(split.read(), start=1))
-    return itertools.chain([first], records)
+def _placed(source: Source, limit: int | None) -> Records:
+    """Yields the training pairs with their places."""
+    return itertools.islice(itertools.chain.from_iterable(split.records() for split in source.training), limit)
 
 
 def _length_ratio(source: Source, limit: int | None) -> float:

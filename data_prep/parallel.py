@@ -5,7 +5,6 @@ order, and few tasks are in memory at a time.
 """
 
 import gc
-import importlib
 import itertools
 import multiprocessing
 import os
@@ -15,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from importlib.util import find_spec
 from typing import Any, Literal, TypeVar
 
 from mt.common.about import install
@@ -74,11 +74,8 @@ def _awaited(begun: Iterable[Any], result: Callable[[Any], Result], most: int) -
 
 def require(runner: Runner) -> None:
     """Raises UserError where it is not installed."""
-    if runner == "ray":
-        try:
-            importlib.import_module("ray")
-        except ImportError:
-            raise UserError(f"runner=ray needs Ray, which is not installed: {install('ray')}") from None
+    if runner == "ray" and find_spec("ray") is None:
+        raise UserError(f"runner=ray needs Ray, which is not installed: {install('ray')}")
 
 
 def _by_ray(function: Callable[..., Result], tasks: Iterable[tuple[Any, ...]], workers: int | None) -> Iterator[Result]:

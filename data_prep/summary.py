@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Self
 
+import pyarrow as pa
+
 from data_prep.encode import DroppedPair, Shard, shown_pair
 from data_prep.hints import places
 from data_prep.ingest import Duplicates
@@ -73,12 +75,14 @@ def report(
     train: Counts,
     tokenizers: Tokenizers,
     unknown: Mapping[str, Mapping[str, Unknown]],
+    pairs: pa.Table,
 ) -> Iterator[str]:
-    """Yields lines on sizes, cleaning and vocabularies.
+    """Yields the notes of the source, and lines on sizes, cleaning, spelling and vocabularies.
 
     source: the raw text, for the places of pairs. evaluation: dev and test. unknown: how many texts have unknown
-    pieces, by split and side.
+    pieces, by split and side. pairs: training pairs.
     """
+    yield from source.notes()
     limit = f" (dataset.limit={config.limit})" if config.limit else ""
     yield f"train: {train.left:,} of {train.read:,} pairs kept{limit}; dropped: {_listed(train.dropped)}"
     yield from _warning(train)
@@ -87,9 +91,29 @@ def report(
         place = f"{lines.get((one, other), f'pair {number:,}')}: " if number else ""
         yield f"dropped as {reason}, for example {place}{one!r} | {other!r}"
     yield "; ".join(f"{split}: {_size(examples)}" for split, examples in evaluation.items())
+    yield from _spellings(pairs, evaluation, ("source", "target") if build_field(config.field).written else ("target",))
     yield f"vocabulary: {_vocabularies(config, tokenizers)}"
     yield from _unknown(config, unknown, tokenizers)
     yield from _rewritten(config, evaluation, tokenizers)
+
+
+def _spellings(pairs: pa.Table, evaluation: Mapping[str, list[Example]], sides: Iterable[str]) -> Iterator[str]:
+    """Yields a line for each side of dev and test that is spelt otherwise than training pairs, with other accents or
+    apostrophes, say. A model spells as train does, and is wrong by such references."""
+    for side in sides:
+        train = Counter("".join(pairs[side].to_pylist()))
+        for split, examples in evaluation.items():
+            own = Counter("".join(getattr(example, side) for example in examples))
+            sizes = train.total(), own.total() or 1
+            shares = {one: (1e4 * train[one] / sizes[0], 1e4 * own[one] / sizes[1]) for one in train | own}
+            # A character counts if it is five times as frequent on one side, and frequent there: five of 10,000 or
+            # more, and 60 in the shorter text, so that it is not by chance.
+            least = max(5, 6e5 / min(sizes))
+            far = [one for one, both in shares.items() if max(both) > max(least, 5 * min(both))]
+            if far:
+                far.sort(key=lambda one: -max(shares[one]))
+                listed = ", ".join(f"{one!r} {shares[one][0]:.0f} and {shares[one][1]:.0f}" for one in far[:8])
+                yield f"{_LOUD} {side}s of train and {split} are spelt differently; of 10,000 characters: {listed}"
 
 
 def _vocabularies(config: DatasetConfig, tokenizers: Tokenizers) -> str:

@@ -68,8 +68,12 @@ class RawSplit:
     """What errors call a line of either side, up to its number (from 1)."""
     columns: Callable[[], Collection[str]] = tuple
     """Returns the names of all columns: endings of files, or columns of a table."""
-    records: Callable[[], Records] = lambda: iter(())
-    """Reads the pairs of files with their places, before any step."""
+    placed: Callable[[], Records] | None = None
+    """Reads the pairs of files with their places, before any step; None where there are no files."""
+
+    def records(self) -> Records:
+        """Returns the pairs with their places: a file and a line or, without files, a number."""
+        return self.placed() if self.placed else ((f"pair {n:,}", pair) for n, pair in enumerate(self.read(), start=1))
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ class Repository:
             read=read,
             sides=(f"{where}, column {columns[0]}, row", f"{where}, column {columns[1]}, row"),
             columns=lambda: files()[0].columns(),
-            records=lambda: itertools.chain.from_iterable(file.records() for file in files()),
+            placed=lambda: itertools.chain.from_iterable(file.records() for file in files()),
         )
 
     def _paths(self, split: str) -> list[Path]:

@@ -130,6 +130,22 @@ def test_texts_with_something_unknown_are_counted(folder: Path, capsys: pytest.C
     assert "words beyond the vocabulary are unknown: raise dataset.tokenizer.vocab_size" in capsys.readouterr().out
 
 
+def test_a_split_that_is_spelt_otherwise_than_train_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As where one text has a typographic apostrophe, or another accent, in each sentence and the other has none."""
+    spelt = {"train": "l’été ã", "dev": "l’été ã", "test": "l'été â"}
+    write_texts(folder, **{split: [(f"summer {n}", f"{text} {n}") for n in range(99)] for split, text in spelt.items()})
+    prepare(_config(folder, tokenizer={"model_type": "char"}), folder / "corpora")
+    told = [line for line in capsys.readouterr().out.splitlines() if "spelt" in line]
+    assert told == [
+        "!!! targets of train and test are spelt differently; of 10,000 characters: '’' 1010 and 0, 'ã' 1010 and 0, "
+        "\"'\" 0 and 1010, 'â' 0 and 1010"
+    ]
+    # In so few sentences, the same could be by chance.
+    write_texts(folder, **{split: [(f"summer {n}", f"{text} {n}") for n in range(50)] for split, text in spelt.items()})
+    prepare(_config(folder, tokenizer={"model_type": "char"}), folder / "corpora")
+    assert "spelt" not in capsys.readouterr().out
+
+
 def test_a_small_text_has_the_vocabulary_that_it_gives(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The usual 8,000 pieces are the most, and the size that was taken is told."""
     for joint in (True, False):

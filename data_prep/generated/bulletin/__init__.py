@@ -8,20 +8,17 @@ rephrase. No text and no headline occurs twice in the whole set.
 import re
 from collections.abc import Mapping
 from random import Random
-from types import MappingProxyType
 
 from data_prep.generated.bulletin.facts import FOLDER, LEXICON, UNSEEN
 from data_prep.generated.bulletin.grammar import Grammar, read_categories, read_stories, sections
 from mt.data.corpus import Example
 
-SIZES: Mapping[str, int] = MappingProxyType({"train": 20_000, "dev": 1_000, "test": 1_000})
+SIZES: Mapping[str, int] = {"train": 20_000, "dev": 1_000, "test": 1_000}
 TOPICS = sorted((FOLDER / "topics").glob("*.txt"))
-GRAMMARS: Mapping[str, Grammar] = MappingProxyType(
-    {
-        topic.stem: Grammar(read_stories(sections(topic)["stories", ""]), LEXICON | read_categories(topic))
-        for topic in TOPICS
-    }
-)
+GRAMMARS: Mapping[str, Grammar] = {
+    topic.stem: Grammar(read_stories(sections(topic)["stories", ""]), LEXICON | read_categories(topic))
+    for topic in TOPICS
+}
 
 
 def generate(seed: int = 1, sizes: Mapping[str, int] = SIZES) -> dict[str, list[Example]]:

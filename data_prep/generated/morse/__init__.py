@@ -7,7 +7,6 @@ send 12 to 35 words a minute, speed and pitch drift, and strength fades. Noise i
 
 from collections.abc import Mapping
 from random import Random
-from types import MappingProxyType
 
 from data_prep.generated.morse.sending import Sending
 from data_prep.generated.morse.sound import RATE, render
@@ -16,7 +15,7 @@ from mt.data.corpus import Example
 
 __all__ = ["RATE", "SHORT", "SIZES", "Example", "generate", "render"]
 
-SIZES: Mapping[str, int] = MappingProxyType({"train": 14_000, "dev": 300, "test": 600})
+SIZES: Mapping[str, int] = {"train": 14_000, "dev": 300, "test": 600}
 SHORT = 0.6
 """The share of train that is of one character or two: from those one learns the code soon."""
 DECIBELS = {"train": (0.0, 20.0), "dev": (10.0, 20.0), "test": (10.0, 20.0)}

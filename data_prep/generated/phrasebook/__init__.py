@@ -7,17 +7,13 @@ sentence has one German translation in the whole set, and no sentence of one spl
 import re
 from collections.abc import Mapping
 from random import Random
-from types import MappingProxyType
 
 from data_prep.generated.phrasebook.grammar import Grammar, Phrase, read_rules, split_key
 from data_prep.generated.phrasebook.lexicon import LEXICON
 from data_prep.generated.phrasebook.sentences import TEMPLATES
 from mt.data.corpus import Example
-from mt.data.words import words
 
-__all__ = ["SIZES", "Example", "generate", "words"]
-
-SIZES: Mapping[str, int] = MappingProxyType({"train": 20_000, "dev": 1_000, "test": 1_000})
+SIZES: Mapping[str, int] = {"train": 20_000, "dev": 1_000, "test": 1_000}
 RULES = read_rules(TEMPLATES)
 GRAMMAR = Grammar(LEXICON | RULES)
 
@@ -36,7 +32,8 @@ def generate(seed: int = 1, sizes: Mapping[str, int] = SIZES) -> dict[str, list[
 
 
 def realise(sentence: Phrase) -> Example:
-    """Returns the texts of a derived sentence, and the links between words of equal keys, as `words` counts them."""
+    """Returns the texts of a derived sentence, and the links between words of equal keys, counted as by
+    `mt.data.words.words`."""
     source, target = ([split_key(item) for item in sentence.forms[side].split()] for side in ("en", "de"))
     positions: dict[str, list[int]] = {}
     for j, (_, key) in enumerate(target):

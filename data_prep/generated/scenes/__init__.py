@@ -7,20 +7,17 @@ reference is a full description, by which `mt.metrics.truth` judges any caption.
 
 from collections.abc import Mapping
 from random import Random
-from types import MappingProxyType
 
 from data_prep.generated.scenes.captions import described, written
-from data_prep.generated.scenes.drawing import SIDE, drawn
+from data_prep.generated.scenes.drawing import SIDE, render
 from data_prep.generated.scenes.scene import Scene, draw_scene
 from mt.data.corpus import Example
 
 __all__ = ["SIDE", "SIZES", "Example", "generate", "render"]
 
-SIZES: Mapping[str, int] = MappingProxyType({"train": 12_000, "dev": 500, "test": 1_000})
+SIZES: Mapping[str, int] = {"train": 12_000, "dev": 500, "test": 1_000}
 REFERENCES = 4
 """Captions of a picture besides the first, if so many different ones are written; the full description is the last."""
-
-render = drawn
 
 
 def generate(seed: int = 1, sizes: Mapping[str, int] = SIZES) -> dict[str, list[Example]]:

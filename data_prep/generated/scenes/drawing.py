@@ -24,7 +24,7 @@ _NOISE = 6.0
 """Standard deviation of the noise, in 255ths."""
 
 
-def drawn(source: str, side: int = SIDE) -> np.ndarray:
+def render(source: str, side: int = SIDE) -> np.ndarray:
     """Draws a scene, [side, side, 3] uint8: a pure function of its arguments. source: `str` of the scene.
 
     The background is light, colours differ a little from picture to picture, and there is some noise.
