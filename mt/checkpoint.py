@@ -161,7 +161,7 @@ def newest(run: Path) -> Path | None:
     before where a kill came between the two steps of saving."""
     patterns = ("update-*", ".update-*.old")  # the latter was being replaced
     folders = [path.parent for pattern in patterns for path in run.glob(f"checkpoints/{pattern}/{META}")]
-    # By the number of updates, as names would sort 1000 before 200.
+    # By the number of updates alone, since names of the two patterns do not compare.
     return max(folders, key=lambda folder: int(re.sub(r"\D", "", folder.name) or 0), default=None)
 
 

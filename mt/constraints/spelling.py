@@ -76,6 +76,7 @@ class Avoided:
     forbidden tokens and the states after it are kept.
     """
 
+    # As if a blank stood before the text, so that its first word begins like any other.
     start = " "
 
     def __init__(self, phrases: Sequence[str], spelling: Spelling) -> None:
@@ -173,6 +174,7 @@ class Prefix:
             options = self.options(len(self.tokens) + begin) if begin in fewest else None
             for token in () if options is None else options.tolist():
                 end = min(self.after(len(self.tokens) + begin, token) - len(self.tokens), len(self._rest))
+                # A token writes a character or more, so that no way has more tokens than `end`.
                 fewest[end] = min(fewest.get(end, end), fewest[begin] + 1)
         return len(self.tokens) + fewest[max(fewest)]
 

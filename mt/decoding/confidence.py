@@ -199,6 +199,7 @@ class Unsure(NamedTuple):
         end = 0
         # Words are looked for one after another, since the same word may come twice.
         words = () if self.leave_out else units(translation.text, translator.link_units[1])
+        # Not strict: `leave_out` has no words here.
         for word, confidence in zip(words, self.confidence.words(translation), strict=False):
             begin = translation.text.index(word, end)
             end = begin + len(word)

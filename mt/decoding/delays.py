@@ -86,6 +86,7 @@ def written_units(
     begin = 0
     for place, token in enumerate(ids):
         complete = target.add(token)
+        # A character is complete with its own token, a word with the first token of the next one.
         tokens = [place] if unit == "char" else [*range(begin, place)]
         units += [WrittenUnit(text, place, tokens) for text in complete]
         begin = place if complete else begin

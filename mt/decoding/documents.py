@@ -76,6 +76,7 @@ def translate_documents(
         # Attributes first: a tag that a sentence holds is written with them.
         languages = (translator.config.dataset.source, translator.config.dataset.target)
         found = [html.read_attributes(text, kept, languages) for text in texts]
+        # A prefix and phrases are asked of the text, and not of its attributes.
         anywhere = None if requests is None else [_anywhere(request) for request in requests]
         translated = _translated(translator, found, search, anywhere, unsure)
         texts = [one.text for one in translated]
@@ -187,6 +188,7 @@ def joined(sentences: Sequence[tuple[Linked, Sentence]]) -> Linked:
     read = 0
     gap = ""
     for translation, sentence in sentences:
+        # A sentence without a translation leaves no blank of its own.
         text += gap if translation.text else ""
         links += [(i + read, j + len(text)) for i, j in translation.links]
         unsure += [(begin + len(text), end + len(text)) for begin, end in translation.unsure]
@@ -315,6 +317,7 @@ def _decoded(data: bytes, name: str, format: str) -> tuple[str, str]:
         if format == "html" and encoding in _WESTERN:
             encoding = "cp1252"
         text = data.decode(encoding)
+        # Several byte sequences may stand for one character in old encodings, as in those of East Asia.
         is_same = text.encode(encoding) == data
     except LookupError:
         raise UserError(f"{name} declares the encoding {encoding}, which is unknown: convert it to UTF-8") from None

@@ -214,6 +214,7 @@ def _forced(loss: Loss, targets: Sequence[Sequence[int]], *, hard: bool) -> Iter
     alpha = loss.attention.alpha if hard and loss.aligned is None else None
     stops = None if alpha is None else torch.where(alpha.any(-1), alpha.argmax(-1), -1).cpu().numpy()
     for row, (ids, weights) in enumerate(zip(targets, link_weights(loss).cpu(), strict=True)):
+        # A copy, so that a kept translation does not keep the weights of its whole batch.
         windows = Windows.whole(weights[: len(ids)].clone().numpy())  # [T, S]
         if stops is not None:
             windows = windows._replace(stops=stops[row, : len(ids)])

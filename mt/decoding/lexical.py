@@ -37,6 +37,7 @@ def spelling_of(tokenizer: Tokenizer) -> Spelling:
     """Returns the texts of the tokens of a tokenizer."""
     pieces = tokenizer.pieces(range(len(tokenizer)))
     # A byte alone is no text, so it is written like an unknown piece.
+    # SentencePiece writes an unknown piece as this sign between blanks.
     surfaces = [" ⁇ " if _BYTE.fullmatch(piece) else piece.replace("▁", " ") for piece in pieces]
     surfaces[UNK] = " ⁇ "
     for token in (PAD, BOS, EOS):
@@ -252,6 +253,7 @@ class ConstraintEncoder:
         """Returns the automaton of a prefix: first the tokens of its whole words, then its last word in any tokens."""
         tokenizer = self._tokenizer
         *words, last = composed(text).split(" ")
+        # `composed` takes the blank at the end away, so that the text itself is asked for it.
         if not last or text[-1].isspace():
             return Prefix(self._ids(composed(text), name), self._blank if last else "", self.spelling)
         # The whole words are cut as the model is used to; only the last word may go on.
@@ -336,6 +338,7 @@ class SourceTerms(Terms):
         """Reads the characters between two blanks."""
         count = len(self._words)
         self._words += units(part, "term")
+        # A token of no word, as a blank alone, counts with the first word of its part.
         self._words_of_tokens += [count + (word or 0) for word in self._source.unit_ids(part, "term")[:-1]]
         self._find(complete=False)
 
@@ -358,6 +361,7 @@ class SourceTerms(Terms):
         self.terms += [self._target.source_term(term.entry)._replace(words=term.end - term.begin) for term in terms]
         numbers = np.array([owners.get(word, NO_TERM) for word in certain], np.int64)
         self.owners = np.concatenate((self.owners, numbers))
+        # How many source tokens had been read when it became certain to which term each of these belongs.
         self.certain += [len(self._words_of_tokens)] * len(certain)
 
 

@@ -188,6 +188,7 @@ def pronounce(
                     if phone_map:
                         phones = tuple(new for phone in phones for new in phone_map[phone])
                     if phones:
+                        # The map may make pronunciations alike, whose probabilities are then summed.
                         weights[phones] = weights.get(phones, 0.0) + math.exp(sum(one.log_probs) - best)
                 pronunciations = _normalised(weights)
                 yield [one for i, one in enumerate(pronunciations) if i == 0 or one.probability >= threshold]

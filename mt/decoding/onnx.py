@@ -147,6 +147,7 @@ class OnnxStepper:
         inputs |= {name: self._state[index] for index, name in self._read_states}
         inputs["tokens"] = np.array(tokens)
         log_probs, weights, *rest = self._network.run(None, inputs)
+        # What is left after these is the state, `next.0` and so on, in order.
         stops = rest.pop(0) if self._hard else None
         first_positions = rest.pop(0) if self._hard else None
         self._state = rest

@@ -71,6 +71,7 @@ def requests_of(names: Sequence[str], *, alone: bool, **asked: Unpack[Asked]) ->
     names: what to call the texts. alone: whether there is a single text. Raises UserError for values of another form.
     """
     # A single text has its own value of each keyword, and several texts a list of values.
+    # A glossary is of all texts, or of each: only `glossaries_of` can tell.
     glossary = asked.pop("glossary", None)
     given: dict[str, Any] = {key: [value] if alone else value for key, value in asked.items() if value is not None}
     for key, value in given.items():

@@ -151,6 +151,7 @@ class TermStream:
         owners = owners[: len(weights)]
         if read is not None:
             owners = np.where(np.array(self._terms.certain[: len(owners)]) <= read, owners, NO_TERM)
+        # Moved by one, since NO_TERM is -1 and `bincount` takes no negative numbers; its share is dropped.
         shares = np.bincount(owners + 1, weights[: len(owners)], len(self._terms.terms) + 1)[1:]
         return [next((i for i in range(len(shares)) if shares[i] > MOST and i not in self._met), NO_TERM)]
 

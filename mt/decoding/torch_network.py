@@ -158,6 +158,7 @@ def _memory(model: DecodableModel, source: Tensor, mask: Tensor, precision: str)
         return model.encode(source, mask)
     with autocast(source.device, "bf16"):
         memory = model.encode(source, mask)
+    # The steps in int8 take and return float32.
     return map_tensors(lambda part: part.float() if part.is_floating_point() else part, memory)
 
 

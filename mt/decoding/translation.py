@@ -301,6 +301,7 @@ def in_units(translator: Translator, translation: Translation, source: Raw, unit
     length = len(translation.source_tokens)
     of_source = partial(translator.field.units, length, translator.tokenizers.source, unit, source)
     written = written_fields(target, translation.ids, unit, translation.replacements, of_source)
+    # Links that two models have agreed on are of the units before.
     linking = translation.linking._replace(agreed=None)
     return replace(translation, linking=linking, find_units=written["find_units"])
 

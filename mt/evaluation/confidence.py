@@ -85,6 +85,7 @@ def calibrate(features: np.ndarray, right: np.ndarray, judged: Any) -> Calibrati
         words=len(right),
         weights=(float(scaled[0]), float(scaled[1]), added),
         centres=tuple(centre for centre, _, _ in table),
+        # Rounded, the mean of merged bins may be a little more than 1.
         shares=tuple(min(share, 1.0) for _, share, _ in table),
     )
 

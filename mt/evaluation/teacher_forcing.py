@@ -41,7 +41,9 @@ class AttentionStats:
         # How even the attention is: its entropy, also as a share of the largest entropy possible.
         lengths = source_mask.sum(1)  # [B]
         weights = output.weights  # [B, T, S]
+        # Not w * log w, which is NaN for a weight of 0.
         entropy = -torch.special.xlogy(weights, weights).sum(-1)  # [B, T]
+        # A source of one position says nothing: its largest entropy is log 1 = 0.
         longer = target_mask & (lengths > 1)[:, None]
         self._mean("entropy", entropy[target_mask])
         self._mean("normalized_entropy", (entropy / lengths[:, None].log())[longer])
@@ -139,6 +141,7 @@ class TeacherForcedResult:
     @property
     def perplexity(self) -> float:
         """Returns the perplexity per target token, EOS included."""
+        # Beyond exp(709) there are no floats.
         return math.exp(min(self.loss, 700.0))
 
 

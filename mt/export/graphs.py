@@ -153,6 +153,7 @@ def _write(model: Seq2Seq, hard: bool, folder: Path) -> None:
     counts = [len(tensors_of(part)) for part in examples[0]]
     parts = tensors_of(examples[0])
     longer = tensors_of(examples[1])
+    # A token and EOS at least: blank sources are not decoded.
     positions = Dim("places", min=2, max=model.max_source_length)
     rows = Dim("rows", min=1)
     names = [f"memory.{i}" for i in range(counts[0])] + [f"state.{i}" for i in range(counts[1])]
@@ -249,6 +250,7 @@ def quantize(path: Path) -> None:
         path,
         weight_type=QuantType.QInt8,
         per_channel=True,
+        # Products with weights alone. Those of queries with keys are of two computed tensors.
         extra_options={"MatMulConstBOnly": True},
     )
 

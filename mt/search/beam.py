@@ -114,9 +114,11 @@ def search(
         length = len(history)
         searched, active, ends = _extended(searched, active, candidates, length, penalty(length, length_penalty), costs)
         for processor in processors:
+            # Ends first: their rows are those of the step, before hypotheses are numbered anew.
             processor.end(ends)
             processor.follow(active.parents, active.tokens)
     # Finished hypotheses are read from the record of all steps.
+    # The records are freed while they are read, so that all sentences are collected in one pass.
     hypotheses = iter(history.backtrack([end for sentence in sentences for end in sentence.finished]))
     return [[next(hypotheses) for _ in sentence.finished] for sentence in sentences]
 

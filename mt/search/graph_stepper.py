@@ -69,6 +69,7 @@ class GraphStepper:
             self._fill(tokens, before)
             outputs = self._replay()
         # One transfer brings weights and best tokens: each has to wait for the device.
+        # A copy even where the tensors are on the host, as in tests: the next step overwrites them.
         numbers = outputs.numbers[:hypotheses].to("cpu", copy=True).numpy()
         best, bits = np.split(numbers[:, outputs.positions :], 2, 1)
         known = best, np.ascontiguousarray(bits).view(np.int32).astype(np.int64)
@@ -127,6 +128,7 @@ def _step(predict: Predict, memory: Any, state: Any, inputs: Tensor, width: int)
     tokens, parents, order = inputs
     prediction = predict(tokens, memory, select_rows(state, parents))
     log_probs = prediction.log_probs()
+    # Forbidden here, since the best tokens are found within the recorded step.
     for token in NEVER_CHOSEN:
         log_probs[:, token] = -torch.inf
     best, best_tokens = log_probs.topk(min(width, log_probs.shape[1]))

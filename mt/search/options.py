@@ -106,6 +106,7 @@ class SearchOptions(Options):
         if self.max_ratio is None and self.max_length is not None:
             return self.max_length
         ratio, extra = self._ratio_and_extra
+        # In float32, as the first releases did in torch: 50 * 2.3 is 115 there, and just below it in float64.
         length = int(np.float32(source_length) * np.float32(ratio)) + extra
         # A hypothesis that must be longer than its source would allow may be.
         return min(max(length, self.min_length + 1), self.max_length or MAX_LENGTH)

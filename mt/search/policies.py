@@ -56,6 +56,7 @@ class Draft(NamedTuple):
         """How many tokens stand before EOS. A full stop in front of it is part of the end: while the source goes on,
         neither is certain."""
         end = self.tokens.index(EOS) if EOS in self.tokens else len(self.tokens)
+        # Without EOS nothing says that the sentence ends behind the full stop.
         while 0 < end < len(self.tokens) and self.tokens[end - 1] in self.closing:
             end -= 1
         return end
@@ -71,6 +72,7 @@ class Draft(NamedTuple):
             return max(0, self.read - words)
         # Where each word ends; words without pieces are no words of the model.
         ends = np.cumsum([0, *(count for count in self.words if count)])
+        # The words whose last piece will not change either.
         whole = int(np.searchsorted(ends, self.read, side="right")) - 1
         return int(ends[max(0, whole - words)])
 

@@ -98,6 +98,7 @@ class Rules(Processor):
         for i in range(self._size - 1):
             begins &= tokens[:, i : i + count] == tokens[:, count + i, None]
         hypotheses, places = begins.nonzero()
+        # Each pair once, as `mask` counts how many tokens are forbidden.
         pairs = np.unique(np.stack((hypotheses, tokens[hypotheses, places + self._size - 1])), axis=1)
         return pairs[0], pairs[1]
 

@@ -51,6 +51,7 @@ class TorchStepper:
         self.state = prediction.state
         # Its results, by hypotheses.
         log_probs = prediction.log_probs()
+        # The array shares the tensor's memory, and the search writes -inf into it: `log_probs` is nobody else's.
         scores = Scores(log_probs.numpy() if log_probs.is_cpu else log_probs, self._rows)
         return Step(scores, _on_host(prediction.attended, self._order))
 

@@ -24,6 +24,7 @@ COUNTED_EPOCHS = 10  # of which shares such as 0.1 and 0.3 are whole
 
 def derived_seed(*numbers: int) -> int:
     """Returns a seed of 64 bits that depends on all of these numbers, each at least 0."""
+    # Mixed, not added up: neighbouring updates of neighbouring seeds would share their random numbers.
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
 
 
@@ -115,6 +116,7 @@ def prefetched(groups: Iterable[Sequence[PendingBatch]], processes: ProcessGroup
             own = [*enumerate(group)][processes.rank :: processes.size]
             return [(place, reader.submit(batch.read)) for place, batch in own]
 
+        # One group ahead also shows which group is the last one of the epoch.
         group = next(remaining, None)
         pending = submit(group or ())
         while group is not None:

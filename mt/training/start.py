@@ -182,6 +182,7 @@ def resume(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup
         progress = processes.decided_by_first(lambda: repair_links(links, newest, restored.progress, metric))
         restore_generators(newest, restored)
         trained = model, optimizer, moving_average
+        # From here on the run holds the lock, which an error before this line has released.
         held = lock.pop_all()
         run = Run(config, corpus, folder, *trained, progress, held, processes, about.initialisation)
     if processes.is_first:

@@ -71,6 +71,7 @@ class ExtendedSession(Session):
             if session._state.stuck:
                 session.failure = nothing_found(session._name)
         for session in ended:
+            # A stream that is stuck has no end to write.
             if session.failure is None:
                 session._finish()
 

@@ -169,6 +169,7 @@ class RedraftedSession(Session):
             len(tokens) + 1 if word.last is None else word.tokens[-1] + 1 if search.looks_ahead else word.last + 1
             for word in words
         ]
+        # What is written stays, whatever a policy says of a later draft.
         count = len(words) if self.finished else max(len(self.words), sum(end <= allowed for end in known))
         self._write([word.text for word in words[len(self.words) : count]])
         if self.finished:

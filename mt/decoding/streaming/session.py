@@ -228,6 +228,7 @@ def _outcomes(sessions: Sequence[Session], turns: Sequence[Sequence[NextRow]]) -
     """Lets sessions take their turns, those of one turn in one batch, and returns the outcome of each."""
     words_before = [len(session.words) for session in sessions]
     for session in sessions:
+        # A failure is of the last reading alone; the session may be given something else.
         session.failure = None
     for turn in zip_longest(*turns):
         read_rows = []
