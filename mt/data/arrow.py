@@ -17,6 +17,7 @@ def numbers(values: pa.Array | pa.ChunkedArray) -> np.ndarray:
     if isinstance(values, pa.Array):
         return np.from_dlpack(values)
     chunks = [np.from_dlpack(chunk) for chunk in values.chunks]
+    # Whatever its name, `to_pandas_dtype` gives a type of NumPy, and loads nothing.
     return np.concatenate(chunks) if chunks else np.zeros(0, values.type.to_pandas_dtype())
 
 

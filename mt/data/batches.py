@@ -27,6 +27,7 @@ def collate(
     # The decoder reads each target one step later than it writes it.  [B, T]
     target_in = torch.cat([torch.full((len(pairs), 1), BOS), target_out[:, :-1]], dim=1)
     transcript = (None, None) if transcripts is None else TEXT.collate(transcripts)
+    # The EOS of a shorter target stands at a step of padding, where PAD is read.
     return Batch(sources, source_mask, target_in.masked_fill(~target_mask, PAD), target_out, target_mask, *transcript)
 
 

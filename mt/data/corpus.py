@@ -56,6 +56,7 @@ def sources(split: Split, count: int = 1_000) -> Iterator[tuple["Tensor", "Tenso
     """Yields `count` sources of a training set, collated, always the same ones."""
     # Ten at a time, since a batch of sounds can be large.
     chosen = np.random.default_rng(0).permutation(len(split.lengths()[0]))[:count]
+    # Sorted, so that the memory map is read from its beginning to its end.
     for indices in np.array_split(np.sort(chosen), -(-len(chosen) // 10)):
         yield split.source.collate(split.read(indices).sources)
 

@@ -96,6 +96,7 @@ def start(tag: str, attributes: Mapping[str, str | None]) -> Event:
 def events(text: str) -> Iterator[Event]:
     """Yields the events of a document or a line, whatever is wrong with it."""
     parser = Parser()
+    # One character for another, so that places in both texts are the same.
     readable = _UNREADABLE.sub("-", text)
     place = 0
     for begin in range(0, len(readable), _AT_ONCE):

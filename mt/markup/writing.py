@@ -103,6 +103,7 @@ class _Writer:
     def _needs_blank(self, tag: Tag, number: int) -> bool:
         """Returns whether a tag that stands for a word, such as code, needs a blank to part it from the word before."""
         last = self._text[self._words.target[number - 1][1] - 1]
+        # From Thai on (U+0E00) come the scripts that write no blanks between words.
         is_parted = last < "\u0e00" and (last.isalnum() or last in CLOSING)
         return tag.kind == "word" and is_parted and not self._joined(tag, number)[0]
 
@@ -173,6 +174,7 @@ def with_its_symbols(segment: Segment, linked: Linked) -> tuple[Segment, Linked]
         found = [place for place, character in enumerate(segment.text) if character == symbol]
         for number in range(len(raws) - left[symbol], len(raws)):
             tags.append(_as_tag(segment, found[number], raws[number]))
+    # By their last characters, since the place behind one may have been left out.
     ends = [(begin, end - 1) for begin, end in linked.unsure]
     unsure = [(places[first], places[last] + 1) for first, last in ends if first in places and last in places]
     return replace(segment, tags=tuple(tags)), Linked("".join(kept).rstrip(), links, unsure)

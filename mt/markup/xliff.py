@@ -170,6 +170,7 @@ def _units(pieces: Sequence[Piece]) -> Iterator[_Unit]:
                 unit.segmented = span
             elif opening.name == "target" and unit and not unit.target:
                 unit.target = span
+            # Trados: `seg` stands in `seg-defs`, and that in the unit.
             elif opening.name.endswith(" seg") and element.left and (unit := stack[-2:][0].unit):
                 unit.locked.add(opening.attributes.get("id", ""))
 

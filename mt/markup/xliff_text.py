@@ -237,6 +237,7 @@ def _join(written: Iterable[tuple[str, str]], *, is_html: bool, is_literal: bool
     out: list[tuple[str, str]] = []
     before = ""
     for character, raw in written:
+        # XML forbids `]]>` in a text, though it ends no section there.
         if character and not is_literal and (raw in ("&", "<") or f"{before}{raw}" == "]]>"):
             raw = escape(raw)
         elif character and _IS_NO_XML.fullmatch(raw):
@@ -247,4 +248,5 @@ def _join(written: Iterable[tuple[str, str]], *, is_html: bool, is_literal: bool
         text = html.join(out) if is_literal else html.join(out, _decoded, escape)
     else:
         text = "".join(raw for _, raw in out)
+    # What would end the section is parted between two.
     return text.replace("]]>", "]]]]><![CDATA[>") if is_literal else text

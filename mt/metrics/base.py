@@ -157,6 +157,7 @@ def paired_bootstrap(
         if i > 0:
             differences = np.abs(samples[:, i] - samples[:, 0])
             as_large = int((differences - differences.mean() > abs(scores[i] - scores[0])).sum())
+            # The observed difference counts as one of them, as in sacreBLEU, so that no p-value is 0.
             p_value = p_value_unless_equal((as_large + 1) / (SAMPLES + 1), scores[i], scores[0])
         results[name] = Paired(float(scores[i]), signature, float(samples[:, i].mean()), half_width, p_value)
     return results

@@ -87,6 +87,7 @@ def _is_sound(source: Any) -> bool:
 
 def quantised(samples: np.ndarray) -> np.ndarray:
     """Rounds samples within [-1, 1] to 16 bits, [N] int16."""
+    # 1.0 would be 32,768, one more than int16 has.
     return np.clip(np.rint(samples * FULL_SCALE), -FULL_SCALE, FULL_SCALE - 1).astype(np.int16)
 
 
