@@ -117,8 +117,7 @@ def search(
             # Ends first: their rows are those of the step, before hypotheses are numbered anew.
             processor.end(ends)
             processor.follow(active.parents, active.tokens)
-    # Finished hypotheses are read from the record of all steps.
-    # The records are freed while they are read, so that all sentences are collected in one pass.
+    # Finished hypotheses are read in one pass, since the record of the steps is freed while it is read.
     hypotheses = iter(history.backtrack([end for sentence in sentences for end in sentence.finished]))
     return [[next(hypotheses) for _ in sentence.finished] for sentence in sentences]
 

@@ -102,7 +102,6 @@ def sample(
     active = [*range(len(flat))]
     while active:
         go_on()
-        # At first all draws of a sentence stand in its one row; from then on each sample has a row of its own.
         numbers = np.array([flat[index].random() for index in active]).reshape(len(tokens), -1)  # [N, draws]
         step = stepper.step(tokens, parents)
         for processor in processors:

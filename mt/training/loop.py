@@ -304,7 +304,6 @@ def updates(
             # The report of all processes; a diverged run ends here, before an update of its weights.
             totals = torch.stack(sums).cpu().double().sum(0)
             means = (totals if processes.size == 1 else processes.all_reduce(totals)) / group.tokens
-            # By inf nothing is clipped, and the norm is known all the same.
             norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), options.max_grad_norm or math.inf))
             lr = learning_rate(config.optimizer, progress.update + 1, progress.epoch, progress.bad_validations, total)
             update = Update(*means.tolist(), norm, lr, group.tokens, group.ends_epoch)  # type: ignore[call-arg]
