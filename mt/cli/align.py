@@ -124,6 +124,7 @@ def _require_two_runs(options: argparse.Namespace) -> None:
 
 
 def _translators(options: argparse.Namespace) -> tuple["Translator", "Translator | None"]:
+    # Options of its own for each, since `load_translator` writes the folder that it has found into them.
     forward, *backward = (load_translator(argparse.Namespace(**vars(options) | {"run": [run]})) for run in options.run)
     return forward, backward[0] if backward else None
 

@@ -70,6 +70,7 @@ def add_search_options(parser: Parser, names: Iterable[str] | None = None) -> No
             dest=f"{_SEARCH}{name}",
             default=argparse.SUPPRESS,  # what is typed counts alone, `null` too
             type=next((_or_null(kind) for kind in kinds if kind in (int, float)), str),
+            # Each search allows its own name alone, so that all names come from the table of searches.
             choices=tuple(SEARCHES) if name == "name" else choices or None,
             metavar=None if choices else "N",
             help=meanings.get(name, "").replace("%", "%%"),

@@ -53,6 +53,7 @@ def run_composed(name: str, job: Job, arguments: Sequence[str]) -> None:
     raised: list[BaseException] = []
 
     def main(composed: DictConfig) -> float | None:
+        # As they were typed: an interpolation (`${...}`) in one is resolved in the composed options, not here.
         overrides = cast(list[str], OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False))
         # The error of a single job is kept and raised below, since Hydra would print it in its own words.
         if not is_sweep():
@@ -153,6 +154,8 @@ def _require_bounded(arguments: Sequence[str]) -> None:
 
 def _count(node: yaml.Node | None, counted: dict[int, int]) -> int:
     """Counts the values below a node of YAML, an alias like what it stands for. counted: the nodes so far, by `id`."""
+    # An alias is the same object as what it stands for, so it is counted once, and added wherever it stands. One
+    # that contains itself ends in a RecursionError, which is left to Hydra.
     if id(node) not in counted:
         children = node.value if isinstance(node, yaml.CollectionNode) else []
         # A mapping has pairs of nodes.

@@ -69,6 +69,7 @@ class Parser(argparse.ArgumentParser):
                 if " " in new or new in known:
                     self.error(f"{name} is gone: write {new}")
                 self.error(f"unknown option {shown(name)}: {nearest(name, [flag for flag in known if len(flag) > 2])}")
+            # By its first spelling, since `--plot-words` and `--no-plot-words` are one option.
             flag = known[name].option_strings[0]
             if flag in typed:
                 self.error(f"{flag} is given more than once: give it once")
@@ -76,6 +77,7 @@ class Parser(argparse.ArgumentParser):
         return typed
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
+        # argparse asks this private method, whose own message has all choices and not the nearest one.
         if action.choices is not None and value not in action.choices:
             wrong = _value(str(value))
             raise argparse.ArgumentError(
@@ -94,6 +96,7 @@ class Parser(argparse.ArgumentParser):
             needed = " ".join([self.prog, *(_written(action) for action in self._actions if action.required)])
             return f"{' and '.join(complaint.split(', '))} missing: write {needed}"
         # Other messages are `argument --beam: ...` or `argument RUN: ...`.
+        # An option with several spellings is named by all of them, as `--plot-words/--no-plot-words`.
         name = about.removeprefix("argument ").split("/")[0]
         action = next((each for each in self._actions if name in (*each.option_strings, each.metavar, each.dest)), None)
         if not about.startswith("argument ") or action is None:
@@ -115,6 +118,8 @@ def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
     """Returns a converter for `argparse`: of whole numbers within bounds."""
 
     def convert(text: str) -> int:
+        # `int` alone would take `1_000` and the digits of other scripts, and has no sentence for thousands of
+        # digits.
         if not re.fullmatch(r"[+-]?\d{1,30}", text, re.ASCII) or not lowest <= int(text) <= highest:
             raise argparse.ArgumentTypeError(f"{_value(text)} is not a whole number from {lowest} to {highest}")
         return int(text)
@@ -168,6 +173,7 @@ def _flags(words: Sequence[str]) -> Iterator[str]:
         if word == "--":
             return
         # A minus alone is standard input, and -1 is a number.
+        # A word with a blank is a value to argparse, too, such as a phrase that begins with a dash.
         if word.startswith("-") and word != "-" and " " not in word and not _NUMBER.fullmatch(word):
             yield word.partition("=")[0]
 

@@ -44,6 +44,7 @@ def process_group() -> Iterator[ProcessGroup]:
         with contextlib.redirect_stdout(sys.stdout if rank == 0 else open(os.devnull, "w", encoding="utf-8")):
             processes = ProcessGroup(rank, size, int(os.environ.get("LOCAL_RANK", 0)), host)
             yield processes
+            # Nobody leaves before all are done: to the others a process that is gone would be lost.
             processes.barrier()
     except BaseException as raised:
         # Only one process keeps its standard error, and `reported` prints the message there.
@@ -128,4 +129,5 @@ def _leave(store: dist.Store, rank: int, size: int) -> None:
         left = store.add("left", 1)
         while rank == 0 and left < size and time.monotonic() < until:
             time.sleep(0.05)
+            # Nothing is added: this reads the counter.
             left = store.add("left", 0)

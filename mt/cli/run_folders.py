@@ -41,6 +41,7 @@ def _run_folder(chosen: Any, resume: Any, default: str) -> str:
             checkpoint.locate(run, "last")
             return str(run)
         wanted = Path(default if chosen is None else str(chosen))
+        # Looked up before the folder is made, since only what was not there may be removed again.
         there = {path for path in (wanted, *wanted.parents) if path.exists()}
         folder = wanted if resume == AUTO else new_folder(wanted)
         made = [path.absolute() for path in (folder, *folder.parents) if path not in there]

@@ -212,6 +212,7 @@ def _of_alignments(options: argparse.Namespace) -> dict[str, Score]:
         gold = parse_pharaoh(gold_lines, str(gold_path), first=int(options.one_based))
     hypotheses: Sequence[Set[Link]] = links[0]
     if options.symmetrise:
+        # A link is a pair, and read backwards it is that of the other direction.
         turn = slice(None, None, -1 if options.second_reversed else 1)
         hypotheses = [
             symmetrised(forth, {link[turn] for link in back}, options.symmetrise)
@@ -267,6 +268,7 @@ def _parts(text: str) -> Iterator[int]:
     """Yields for each word of `term_words` the number of the linked word that contains it."""
     text = composed(text)
     places = (place for place, character in enumerate(text) if character != " ")
+    # Each character but blanks has the number of the linked word that it stands in.
     characters = dict(zip(places, units_of_characters(text, "word"), strict=True))
     yield from (characters[begin] for begin, _ in term_spans(text))
 

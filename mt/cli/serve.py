@@ -48,6 +48,7 @@ def serve(arguments: Sequence[str] | None = None) -> None:
             name: load_translator(argparse.Namespace(**vars(options), run=run)) for name, run in named.items()
         }
         # A server of this machine alone answers only to its names.
+        # Asked of the socket, since --host may be a name, such as localhost.
         local = listening.getsockname()[0] in ("127.0.0.1", "::1")
         run(build(translators, limits, key=key, origins=origins, local=local), listening, limits)
 

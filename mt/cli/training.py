@@ -29,6 +29,7 @@ def run_jobs(arguments: Sequence[str]) -> None:
     """Trains what conf/config.yaml and the command line say, in one process or in those that `torchrun` starts."""
     register()
     with reported(STATUS):
+        # An empty variable counts as none.
         if int(os.environ.get("WORLD_SIZE") or 1) == 1:
             run_composed("config", _job, arguments)
             return

@@ -27,6 +27,7 @@ _ENVIRONMENT = Environment(
     autoescape=True,
     trim_blocks=True,
     undefined=StrictUndefined,
+    # By `type`: jinja's Markup, a kind of str, is HTML already.
     finalize=lambda value: visible(value) if type(value) is str else value,
 )
 _ENVIRONMENT.filters["transposed"] = lambda columns: zip(*columns, strict=True)
@@ -110,5 +111,6 @@ def _records(row: Row, sources: Sequence[str], references: Sequence[Sequence[str
     # A record of another text is left from an earlier evaluation.
     return [
         record if isinstance(record, dict) and record.get("text") == text["text"] else text
+        # Where the file is shorter than the split, or was not read at all, a record is None.
         for text, record in zip_longest(texts, kept)
     ]

@@ -168,6 +168,7 @@ def measure(runs: Sequence[FinishedRun]) -> Tradeoff | None:
             knobs = [key for key in KNOBS if key in settings and measurement.latency]
             shared = {key: value for key, value in settings.items() if key not in (*knobs, *_WITHOUT_EFFECT)}
             setting = " ".join(f"{key.rpartition('.')[2]}={as_typed(settings[key])}" for key in knobs)
+            # As text, since options may be lists, which are no keys of a dict.
             policy = json.dumps(shared)
             options.setdefault(policy, shared)
             measured.setdefault(policy, {}).setdefault(setting, []).append(measurement)

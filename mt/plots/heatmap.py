@@ -55,6 +55,7 @@ def draw_spectrogram(axes: Axes, sound: Sound, positions: int, size: tuple[float
     # The spectrogram, with columns as wide as those above.
     below = axes.inset_axes((0, -(_HEIGHT + _GAP) / height, 1, _HEIGHT / height))
     low, high = shades(sound)
+    # As in the heatmap above, position i goes from i - 0.5 to i + 0.5.
     edges = (-0.5, positions - 0.5)
     below.imshow(
         sound.energies.T,
@@ -135,6 +136,7 @@ def heatmap(
     # The cells. A sound has many more positions than a text has words, so that its scale ends at the largest weight.
     figure, axes = _page(grid.shape)
     width, height = figure.get_size_inches()
+    # Rounded up to a twentieth, so that the ends of the scale are plain numbers.
     most = max(math.ceil(20 * grid.max()) / 20, 0.05) if sound else 1
     image = axes.imshow(grid, cmap="Blues", vmin=0, vmax=most, aspect="auto", interpolation="nearest")
     # What surrounds them.
@@ -220,6 +222,7 @@ def _label_tokens(axes: Axes, source: Sequence[str], target: Sequence[str], widt
 
 def _fit_page(figure: Figure, axes: Axes, width: float, height: float) -> None:
     """Grows the page to hold all labels; the cells keep their size."""
+    # In inches, as the box of what is drawn, whose lower left corner is negative where labels stand out.
     margin = 0.12
     drawn = figure.get_tightbbox()
     page_width = drawn.width + 2 * margin
@@ -332,7 +335,9 @@ def _enlarged(pixels: np.ndarray) -> np.ndarray:
 
 def _illuminated(pixels: np.ndarray, grid: np.ndarray) -> np.ndarray:
     """Returns the pixels [height, width, 3] lit by weights [rows, columns of the grid]."""
+    # Not strict, since pixels have a third dimension, their colours.
     vertical, horizontal = (_spread(size, cells) for size, cells in zip(pixels.shape, grid.shape, strict=False))
+    # [height, rows] @ [rows, columns] @ [columns, width].
     smooth = vertical @ grid @ horizontal.T
     # Lit parts keep their colours, others become dark and grey.
     full = max(float(smooth.max()), _FULL_LIGHT * grid.mean(), np.finfo(float).tiny)
@@ -343,6 +348,8 @@ def _illuminated(pixels: np.ndarray, grid: np.ndarray) -> np.ndarray:
 
 def _spread(size: int, cells: int) -> np.ndarray:
     """Returns the light that each pixel of a side gets from each cell, [size, cells]; rows sum to 1."""
+    # From the middle of each pixel to the middle of each cell, in cells; their light falls off as a normal
+    # distribution.
     distances = (np.arange(size) + 0.5)[:, None] / size * cells - (np.arange(cells) + 0.5)
     light = np.exp(-0.5 * (distances / _SPREAD) ** 2)
     return light / light.sum(1, keepdims=True)

@@ -128,6 +128,7 @@ def _answer_errors(app: FastAPI) -> None:
     @app.exception_handler(405)
     async def refuse_address(request: Request, error: HTTPException) -> JSONResponse:
         what = "there is nothing at this address" if error.status_code == 404 else "another method is asked for here"
+        # With status 405 a header says which methods there are (Allow).
         return JSONResponse({"error": f"{what}: see /docs"}, error.status_code, error.headers)
 
     @app.exception_handler(Exception)

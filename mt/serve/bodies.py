@@ -55,6 +55,7 @@ class Wishes(LexicalConstraints):
         phrases = [*self.avoid, *chain.from_iterable(forms)]
         targets = [target for term in self.glossary for target in term.targets]
         limits.require("phrases", len(phrases), "phrases that must appear or must not", "ask for fewer")
+        # A term may have no target at all, so that terms are counted as well.
         limits.require("terms", max(len(targets), len(self.glossary)), "terms of a glossary", "send those of the text")
         longest = max(map(len, [*phrases, *targets, *(term.source for term in self.glossary)]), default=0)
         limits.require("phrase", longest, "characters of a phrase or a term", "ask for a part of it")
@@ -139,6 +140,7 @@ def _require_plain(plain: Any, limits: Limits) -> None:
             if count > limits.values:
                 raise RequestError(422, f"the request has more than this server's {limits.values} values: send less")
             waiting += value.values() if isinstance(value, dict) else value
+        # As 1e999 and NaN are read.
         elif isinstance(value, float) and not math.isfinite(value):
             raise RequestError(400, "the request has a number beyond all bounds: give a smaller one")
 

@@ -52,6 +52,7 @@ class Guard:
         # A refused request goes to an application that only refuses, so that it is logged and counted as well.
         app = self._app
         if scope["type"] != "lifespan" and (refusal := self._refused(Headers(scope=scope))):
+            # It can refuse the handshake of a WebSocket, too.
             app = refusal_of(refusal)
         if scope["type"] == "http":
             await self._answer(app, scope, receive, send)

@@ -51,6 +51,7 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
         # One text has one answer, a list of texts a list of them.
         answer: dict[str, Any] = {"translatedText": best if isinstance(asked.q, list) else best[0]}
         if asked.source == AUTO:
+            # No confidence, since nothing was detected: it is the only language that there is.
             detected = {"language": run.source, "confidence": 0.0}
             answer["detectedLanguage"] = [detected for _ in texts] if isinstance(asked.q, list) else detected
         if asked.alternatives:
@@ -71,6 +72,7 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
         """Says what a page may send."""
         return {
             "charLimit": limits.characters,
+            # In milliseconds.
             "frontendTimeout": 500,
             **dict.fromkeys(("apiKeys", "keyRequired"), key.required),
             **dict.fromkeys(("suggestions", "filesTranslation"), False),
@@ -151,10 +153,12 @@ def _wholes(parts: Sequence[str], hypotheses: Sequence[Sequence[Translation]], c
     """
     # Rank by rank: a sentence with fewer hypotheses repeats its last one.
     wholes = []
+    # Where all parts are blank, there is one whole, of their white space.
     for rank in range(min(count, max(map(len, hypotheses), default=1) or 1)):
         whole = ""
         for place, (part, found) in enumerate(zip(parts, hypotheses, strict=True), start=1):
             text = part.strip()
+            # The text is in its part once, so these are what stands before and behind it.
             lead, gap = part.split(text) if text else (part, "")
             translated = found[min(rank, len(found) - 1)].text if found else ""
             whole += lead + translated + (gap_between(text, gap, translated) if place < len(parts) else gap)

@@ -219,6 +219,8 @@ class ServedRun:
         # Bounds of this server.
         widest = max(width(search), n_best or 1)
         self.limits.require("beam_size", widest, "hypotheses of a text", "ask for fewer")
+        # The run's own `max_length` is cut below; one that the request asks for is refused, so that it knows. So is
+        # a `min_length` that leaves no room for EOS.
         longest = max(search.min_length + 1, (changes or {}).get("max_length") or 0)
         self.limits.require("length", longest, "tokens of a translation", "ask for fewer")
         return (search if n_best is None else n_best_search(search, n_best)).at_most(self.limits.length)

@@ -21,6 +21,7 @@ def listen(host: str, port: int) -> socket.socket:
     """Returns a socket that listens; port 0 is any free one. Raises UserError where it cannot."""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        # Addresses of IPv6 have four parts, of which the first two are enough.
         listening = socket.create_server(address[:2], family=family, backlog=1024)
         # Of what is accepted, too: else the body of an answer waits 40 ms for the client to confirm its head.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -42,6 +43,7 @@ def configured(app: ASGIApp, limits: Limits) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
+        # What a client says of its address and its scheme is not believed.
         proxy_headers=False,
         lifespan="on",
         limit_concurrency=limits.connections,

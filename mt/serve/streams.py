@@ -210,6 +210,7 @@ async def _send(socket: WebSocket, plain: Mapping[str, Any], seconds: float) -> 
 
 async def _close(socket: WebSocket, code: int, sentence: str) -> None:
     with contextlib.suppress(WebSocketDisconnect, TimeoutError, RuntimeError):
+        # In a message of its own, since WebSocket allows the reason of a close 123 bytes.
         await _send(socket, {"error": sentence}, 1.0)
         await socket.close(code)
 
@@ -219,6 +220,7 @@ async def _converse(socket: WebSocket, runs: Runs, key: Key, limits: Limits) -> 
     first = await _received(socket, limits.patience)
     if not isinstance(first, str):
         raise RequestError(400, 'the first message is to say what is asked, as {"run": "NAME"}')
+    # Half of a surrogate pair becomes bytes that are no UTF-8, which `decoded` refuses in its own sentence.
     plain = decoded(first.encode("utf-8", "surrogatepass"), limits)
     key.check_stated(plain.get("key"), status=401)
     hello = validated(plain, Hello)
@@ -266,6 +268,7 @@ def _part(message: str | bytes, run: ServedRun, limits: Limits) -> tuple[str | n
             raise RequestError(422, f"the run {run.name} reads {run.kind}, and no samples: send words")
         if len(message) % 2:
             raise RequestError(400, "a message has half a sample: send whole ones, of 16 bits each")
+        # Little-endian as they are sent. The copy has this machine's order, and can be written to, unlike bytes.
         return np.frombuffer(message, "<i2").astype(np.int16), "", False
     part = validated(decoded(message.encode("utf-8", "surrogatepass"), limits), Part)
     if (part.words or part.tail) and not field.written:

@@ -110,6 +110,7 @@ class Worker:
             raise _LateError(self._limits) from None
         finally:
             for job in jobs:
+                # One that is done stays as it is.
                 job.result.cancel()
 
     def stop(self) -> None:
@@ -136,9 +137,12 @@ class Worker:
                     return []
                 # A short wait lets further jobs come. A job that has already waited in the queue does not wait again.
                 until = self._jobs[0].came + self._limits.window / 1000
+                # New jobs do not end this wait: they are taken after it, whereas a stop ends it at once.
                 self._changed.wait_for(lambda: self._stopping, max(0.0, until - time.monotonic()))
                 # Only work of the same kind, as the oldest job's, can be computed in one batch.
                 alike = [job for job in self._jobs if job.work == self._jobs[0].work]
+            # Outside of the lock: sizes take time, as sources are encoded for them, and the event loop must not
+            # wait for it.
             chosen = self._chosen(alike)
             if chosen:
                 return chosen
