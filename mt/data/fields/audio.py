@@ -279,10 +279,9 @@ class AudioField(ArrayField):
     def _row(self, source: Raw) -> np.ndarray:
         # Arrays have the field's rate; files are resampled.
         if isinstance(source, np.ndarray):
-            name = "the sound"
             rate = self._rate
-            samples = mono(source, name)
-            self._require_short(name, len(samples) / rate)
+            samples = mono(source)
+            self._require_short("the sound", len(samples) / rate)
         else:
             name = named(source)
             with opened_recording(source) as sound:

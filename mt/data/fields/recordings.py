@@ -13,7 +13,7 @@ import re
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -26,10 +26,14 @@ _SPAN = re.compile(rf"{_MARK}([0-9]+(?:\.[0-9]+)?),([0-9]+(?:\.[0-9]+)?)$")
 """The seconds of a part of a sound (W3C Media Fragments URI 1.0, section 4.2.1)."""
 _PADDING = 4096
 """The most bytes after the last chunk of a wav file, with which some tools fill a block."""
-_UNKNOWN = 1 << 60
+_UNKNOWN = 1 << 40
 """libsndfile reports at least this many samples where a file does not have its length."""
+_COUNT = re.compile(rb"(Xing|Info)\0\0\0[\x01-\x0f]")
+"""The head of the count of frames that most encoders write into the first frame of an mp3."""
+_BEGINNING = 1 << 20
+"""Bytes of an mp3 in which the count is looked for. Tags and a picture may come before it."""
 _BLOCK = 1 << 16
-"""Samples that are skipped at once in files that cannot seek."""
+"""Samples that are skipped at once."""
 _SLACK = 0.5
 """The most seconds by which a span may end after the sound."""
 
@@ -59,8 +63,6 @@ class Recording:
         """
         # A file without a length is read to its end, any other one to the last wanted sample.
         size = most if self.count is None else min(most, self.count - self._read)
-        if size <= 0:
-            return np.zeros((0, self._file.channels), np.float32)
         with _silent(self._file.format == "MP3"):
             samples = self._file.read(size, dtype="float32", always_2d=True)
         self._read += len(samples)
@@ -128,65 +130,68 @@ def _parted(name: str) -> tuple[str, tuple[float, float] | None]:
 
 
 def _file(kind: Any, source: io.BytesIO | str) -> Any:
+    # soundfile seeks after each read, which fails in a file without a length, and damages what is read next of an mp3
+    # with a variable bit rate. So it is told not to.
+    stream = type("Stream", (kind,), {"seekable": lambda self: False})
     # mpg123 writes warnings to standard error while it opens a file.
-    start = _start(source)
-    with _silent(start.startswith(b"ID3") or start[:1] == b"\xff" or str(source).lower().endswith(".mp3")):
-        file = kind(source)
-        if file.frames < _UNKNOWN:
-            return file
-        file.close()
-        if isinstance(source, io.BytesIO):
-            source.seek(0)
-        # soundfile seeks after each read, which fails in a file without a length, so it is told not to.
-        return type("Stream", (kind,), {"seekable": lambda self: False})(source)
+    with _silent(_start(source).startswith((b"ID3", b"\xff")) or str(source).lower().endswith(".mp3")):
+        file = stream(source)
+        if file.format == "MP3":
+            with _content(source) as content:
+                beginning = content.read(_BEGINNING)
+                if not _COUNT.search(beginning):
+                    file.close()
+                    return stream(_Endless(beginning + content.read()))
+        return file
+
+
+class _Endless(io.BytesIO):
+    """A file that seems to be much longer than it is. The length of an mp3 without a count of its frames is guessed by
+    the size of the file and its first frame, and libsndfile reads no further than that."""
+
+    def seek(self, place: int, whence: int = os.SEEK_SET, /) -> int:
+        return super().seek(place + (_UNKNOWN << 4) * ((place, whence) == (0, os.SEEK_END)), whence)
 
 
 def _wanted(file: Any, name: str, path: str, span: tuple[float, float] | None) -> Recording:
     # The samples of the span, where the sound is long enough or has no length; else those of the whole file.
     rate = file.samplerate
-    whole = None if file.frames >= _UNKNOWN else file.frames
+    whole = file.frames
+    is_known = whole < _UNKNOWN
+    start = 0
+    count = whole if is_known else None
     if span is not None:
         begin, end = span
         if not begin < end:
             raise SourceError(
                 f"{name} is to be read up to a second that is not after its first: exchange or correct them"
             )
-        if whole is not None and end > whole / rate + _SLACK:
+        if end > whole / rate + _SLACK:
             raise SourceError(
                 f"{name} is to be read from {begin:g} to {end:g} seconds, but {path} has {whole / rate:.2f} seconds"
             )
-        # A file without a length cannot seek.
-        if whole is None:
-            return _later(file, name, path, round(begin * rate), round(end * rate))
         start = int(begin * rate)
         count = min(round(end * rate), whole) - start
-    else:
-        start = 0
-        count = whole
     if count is not None and count <= 0:
         raise SourceError(f"{name} has no samples: expected a sound", "without sound")
-    # The reader begins at the first sample that is wanted.
-    if start:
-        file.seek(start)
-    return Recording(file, name, count)
-
-
-def _later(file: Any, name: str, path: str, start: int, end: int) -> Recording:
-    """Returns a span of a sound that cannot seek, after reading all that comes before it."""
-    # The samples before the span are read and thrown away.
-    while start > 0 and (passed := len(file.read(min(start, _BLOCK), dtype="float32"))):
-        start -= passed
-        end -= passed
+    # The reader begins at the first sample that is wanted. What comes before it is read and thrown away, a second at
+    # the most, which a decoder of mp3 needs; or all of it in a file without a length, which cannot seek.
+    with _silent(file.format == "MP3"):
+        if is_known and start > rate:
+            file.seek(start - rate)
+            start = rate
+        while start > 0 and (passed := len(file.read(min(start, _BLOCK), dtype="float32"))):
+            start -= passed
     if start > 0:
         raise SourceError(f"{name} is to be read from a second that {path} does not reach: correct the span")
-    return Recording(file, name, end, early=round(_SLACK * file.samplerate))
+    return Recording(file, name, count, early=0 if is_known else round(_SLACK * rate))
 
 
 def _require_true_length(source: io.BytesIO | str, path: str, size: int) -> None:
     """Raises SourceError where a wav file goes on after the end that its header gives, because its writer was stopped
     or could not correct the header. Where the header gives too many samples, the sound was cut short, and is read."""
     # Go from chunk to chunk, and see where the last one ends.
-    with io.BytesIO(source.getvalue()) if isinstance(source, io.BytesIO) else open(source, "rb") as file:
+    with _content(source) as file:
         place = 12  # after RIFF, a size and WAVE
         samples = 0
         while place + 8 <= size:
@@ -205,10 +210,13 @@ def _require_true_length(source: io.BytesIO | str, path: str, size: int) -> None
 
 
 def _start(source: io.BytesIO | str) -> bytes:
-    if isinstance(source, io.BytesIO):
-        return source.getvalue()[:4]
-    with open(source, "rb") as file:
+    with _content(source) as file:
         return file.read(4)
+
+
+def _content(source: io.BytesIO | str) -> BinaryIO:
+    """Opens the bytes of a source from their beginning, wherever another reader of them is."""
+    return io.BytesIO(source.getvalue()) if isinstance(source, io.BytesIO) else open(source, "rb")
 
 
 @contextlib.contextmanager

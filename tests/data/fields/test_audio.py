@@ -227,6 +227,38 @@ def test_a_sound_that_does_not_say_its_length_is_read_to_its_end(field: AudioFie
     assert "is cut short" in str(refusal(field, f"{unsaid}#t=0.5,1.9"))
 
 
+@pytest.fixture
+def variable(tmp_path: Path) -> Path:
+    """An MP3 whose bit rate changes, with a count of its frames. A frame may need bytes of those before it."""
+    noise = np.random.default_rng(0).normal(0, 0.3, 3 * 16_000).clip(-1, 1)
+    samples = np.concatenate([np.zeros(2 * 16_000), noise, np.zeros(3 * 16_000), tone(16_000, 2.0)])
+    soundfile.write(tmp_path / "variable.mp3", samples, 16_000, bitrate_mode="VARIABLE", compression_level=0.5)
+    return tmp_path / "variable.mp3"
+
+
+def test_a_part_of_an_mp3_and_its_pieces_are_those_of_the_whole(variable: Path) -> None:
+    field = AudioField(AudioConfig(rate=16_000))
+    whole = encoded(field, variable).ravel()
+    assert len(whole) == 160_000
+    assert np.array_equal(np.concatenate([*field.pieces(str(variable))]), whole)
+    for begin, end in ((0.5, 2.5), (2.0, 3.0), (8.5, 9.5)):
+        part = encoded(field, f"{variable}#t={begin},{end}").ravel()
+        assert np.abs(whole[int(begin * 16_000) : int(end * 16_000)].astype(int) - part).max() <= 1
+
+
+def test_an_mp3_without_a_count_of_its_frames_is_read_to_its_end(variable: Path) -> None:
+    """libsndfile takes it for one of 2 seconds, and others for much longer ones."""
+    content = variable.read_bytes()
+    assert content.count(b"Xing") == 1
+    variable.write_bytes(content.replace(b"Xing", bytes(4)))
+    field = AudioField(AudioConfig(rate=16_000, max_seconds=11.0))
+    whole = encoded(field, variable).ravel()
+    assert 160_000 <= len(whole) <= 163_000, "encoders add a few frames"
+    assert np.array_equal(encoded(field, variable.read_bytes()).ravel(), whole)
+    assert np.array_equal(encoded(field, f"{variable}#t=8.5,9.5").ravel(), whole[136_000:152_000])
+    assert "a second that" in str(refusal(field, f"{variable}#t=12,13"))
+
+
 @pytest.mark.parametrize("size", [0, 4000])
 def test_a_wav_that_was_never_closed_is_refused(field: AudioField, tmp_path: Path, size: int) -> None:
     soundfile.write(tmp_path / "open.wav", TONE, RATE)
