@@ -211,10 +211,12 @@ def _input(path: Path | None) -> Iterator[tuple[BinaryIO, str]]:
     if path and path != Path("-"):
         with opened(path, pipes=True) as file:
             yield file, str(path)
+    # As where a shell has closed it (`<&-`), or Windows starts a program without a console.
     elif sys.stdin is None:
         raise UserError(f"{STANDARD_INPUT} is closed: give a FILE, or send it text with < FILE")
     else:
         try:
+            # The caller reads while this waits here, so that errors of its reading arrive here.
             yield sys.stdin.buffer, STANDARD_INPUT
         except OSError as error:
             raise UserError(

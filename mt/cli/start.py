@@ -63,6 +63,7 @@ def continued_config(config: Config, trained: Config, folder: Path) -> Config:
     """
     options = dict(flat(config.model_dump(mode="json")))
     trained_options = dict(flat(trained.model_dump(mode="json")))
+    # In order, so that the same option is named each time.
     for key in sorted(options.keys() | trained_options.keys()):
         value = options.get(key)
         trained_value = trained_options.get(key)
@@ -132,6 +133,7 @@ def _with_tokenizer(dataset: Mapping[str, Any], earlier: Mapping[str, Any]) -> d
             f"dataset.transcript={dataset['transcript']} needs a vocabulary of its own, which init_from has not: leave "
             "it out"
         )
+    # Whether pieces are sampled is of the training, not of the vocabulary, so that it may differ.
     sample = dataset["tokenizer"]["sample"]
     return {**dataset, "tokenizer": {**earlier["tokenizer"], "sample": sample}}
 

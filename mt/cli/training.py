@@ -43,11 +43,13 @@ def run_jobs(arguments: Sequence[str]) -> None:
 
 
 def _job(composed: dict[str, Any], overrides: list[str], processes: ProcessGroup = ALONE) -> float | None:
+    # A configuration of the user's own may lack our list of defaults.
     if missing := {"folder", "resume", "corpora", "init_from"} - composed.keys():
         raise UserError(
             f"the configuration has no option {sorted(missing)[0]}: begin its list of defaults with config, as in "
             "`defaults: [config, _self_]`"
         )
+    # A job of a sweep that a queue starts again has the folder of its first start, named at the submission.
     if composed["resume"] == AUTO and composed["folder"] is None and not is_sweep():
         raise UserError(
             "resume=auto goes on in the folder that it is given, and this one has the time in its name: add "

@@ -91,11 +91,13 @@ class Rows:
         indices = np.asarray(indices, dtype=np.int64)
         order = np.argsort(indices, kind="stable")
         wanted = indices[order]
+        # The chunk of each row is the last one that begins before it, or at it.
         chunks = np.searchsorted(self._starts, wanted, side="right") - 1
         batches = [
             self._chunks[chunk].take(array(wanted[chunks == chunk] - self._starts[chunk]))
             for chunk in np.unique(chunks)
         ]
+        # The `argsort` of a permutation is its inverse.
         return pa.Table.from_batches(batches, self._schema).combine_chunks().take(array(np.argsort(order)))
 
 

@@ -123,6 +123,7 @@ def _note_placeholders(translator: Translator, read: Sequence[Sequence[str | Seg
         return
     tags = (tag for parts in read for part in parts if isinstance(part, Segment) for tag in part.tags)
     words = (tag.opening for tag in tags if tag.kind == "word")
+    # Kept elements are words as well, so the whole word must be a placeholder.
     example = next((raw for raw in words if kept.found.spans(raw) == [(0, len(raw))]), None)
     if example is not None:
         _NOTED.add(translator)

@@ -87,6 +87,7 @@ class LineFiles:
                 self._links.writelines(
                     f"{to_pharaoh(translation.links)}\n" for of_line in translations for translation in of_line
                 )
+                # Within `_naming`, as a full disk often shows only here.
                 self._links.flush()
 
     def draw(self, translations: Sequence[Translation], first_index: int = 0, gold: Sequence[Links] = ()) -> None:

@@ -180,6 +180,7 @@ class _Draft:
         place = begin + int(self._shares[begin:end, term].argmax())
         spans = [_Span(begin, end, place, value)]
         source = self.terms.terms[term]
+        # A span has at most as many words as the term, or as the longest of its forms.
         most = max(source.words, *(len(target.words) for target in source.targets))
         for first in range(number - 1, max(number - most, -1), -1):
             if not self._reads(first, term):
@@ -336,6 +337,7 @@ def _shares(terms: Terms, weights: np.ndarray) -> np.ndarray:
     encoder know their neighbours.
     """
     owners = _owners(terms, weights.shape[1])
+    # The terms of the positions behind and before each, [2, S].
     beside = np.stack((np.append(owners[1:], NO_TERM), np.insert(owners[:-1], 0, NO_TERM)))
     columns = []
     for term in range(len(terms.terms)):

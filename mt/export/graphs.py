@@ -199,6 +199,7 @@ def _export(
 ) -> None:
     """Writes a module as a graph. inputs: examples. dynamic_shapes: as `torch.onnx.export` takes them."""
     with _quiet():
+        # The newer exporter (dynamo), which takes `dynamic_shapes` and returns a program.
         program = torch.onnx.export(
             graph.eval(),
             inputs,

@@ -55,8 +55,10 @@ def _weights(layers: RecurrentLayers) -> Iterator[tuple[Tensor, ...]]:
     order = _GATES[layers.mode]
     directions = 1 + layers.bidirectional
     for first_of_layer in range(0, len(layers.all_weights), directions):
+        # For each kind of weight those of both directions.
         of_directions = zip(*layers.all_weights[first_of_layer : first_of_layer + directions], strict=True)
         w_input, w_hidden, *biases = (
+            # A weight has its gates one below another: [G H, ...] becomes [G, H, ...], in ONNX's order.
             torch.stack([weight.detach().unflatten(0, (len(order), -1))[[*order]].flatten(0, 1) for weight in weights])
             for weights in of_directions
         )

@@ -124,6 +124,7 @@ def _cast(numba: ModuleType, pointer: Any) -> Loop:
 
     @numba.extending.intrinsic
     @no_type_check
+    # numba calls this to learn the type of the result, and how LLVM makes it: the integer, read as an address.
     def cast(typing_context, address):
         def generate(context, builder, signature, arguments):
             return builder.inttoptr(arguments[0], context.get_value_type(pointer))

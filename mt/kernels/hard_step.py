@@ -303,6 +303,7 @@ def energy_of(row, query, column, energy):
     asking = float32_at(queries + FLOAT * size * query)
     key = float32_at(keys + FLOAT * size * (row * columns + column))
     total = ZERO
+    # Without a direction a dot product, else v . tanh(q + k); the caller has made q and k, and divides by |v|.
     if direction_address == 0:
         for number in range(size):
             total += asking[number] * key[number]

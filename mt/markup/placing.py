@@ -158,11 +158,13 @@ class Placing:
         begin, end = span
         first, last = self._covered[number]
         target = self._words.target
+        # At the end: marks go that the pair has not, and a mark comes that it has, if that is no other pair's.
         last_is_mark = self._words.is_mark(0, last - 1)
         while end - begin > 1 and not last_is_mark and self._words.is_mark(1, end - 1):
             end -= 1
         if last_is_mark and not self._words.is_mark(1, end - 1) and end < len(target) and self._words.is_mark(1, end):
             end += end - low < len(belongs) and belongs[end - low] < 0
+        # At the beginning marks go alone.
         first_is_mark = self._words.is_mark(0, first)
         while end - begin > 1 and not first_is_mark and self._words.is_mark(1, begin):
             begin += 1
@@ -176,6 +178,7 @@ class Placing:
         inside = {origins[j] for j in range(begin, end)}
         for j in owned:
             if not begin <= j < end and origins[j] not in inside and not self._words.is_mark(1, j):
+                # A further range grows by the next word, the first one is as `_edged` left it.
                 if self.ranges[number][-1][1] == j and self.ranges[number][-1] != (begin, end):
                     self.ranges[number][-1] = (self.ranges[number][-1][0], j + 1)
                 else:
@@ -241,7 +244,9 @@ def _heaviest(runs: Iterable[Sequence[int]], costs: Sequence[int], expected: flo
         begin = 0
         score = 0
         for number, place in enumerate(run):
+            # Words of no pair between this word and the one before it.
             between = costs[place] - costs[run[number - 1]] if number > begin else 0
+            # Fewer words than that are not worth them: a new range begins here.
             if score < between:
                 begin = number
                 score = 0
@@ -249,6 +254,7 @@ def _heaviest(runs: Iterable[Sequence[int]], costs: Sequence[int], expected: flo
             score += 1 - between
             span = (run[begin], place + 1)
             nearness = score - _FAR * abs(sum(span) / 2 - expected) / len(costs)
+            # Of equal ranges the last one, which ends at a later word.
             if best is None or nearness >= best[0]:
                 best = (nearness, span)
     return best and best[1]

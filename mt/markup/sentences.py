@@ -186,6 +186,7 @@ def _asian_parts(part: str) -> Iterator[str]:
         read = part[counted : match.start()]
         depth += sum(map(read.count, "「『（“")) - sum(map(read.count, "」』）”"))
         counted = match.start()
+        # Within brackets or quotation marks no sentence ends.
         if depth <= 0:
             yield part[begin:counted]
             begin = counted

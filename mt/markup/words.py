@@ -119,7 +119,9 @@ def _same(source: Sequence[str], target: Sequence[str]) -> dict[int, int]:
     same: dict[int, int] = {}
     for word, numbers in places[1].items():
         own = places[0].get(word, [])
+        # Words of one or two letters may be alike by chance.
         if word in SYMBOLS or (len(numbers) == len(own) == 1 and len(word) > 2):
+            # Symbols in order; one side may have more of them.
             same.update(zip(numbers, own, strict=False))
     return same
 

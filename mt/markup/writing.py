@@ -83,6 +83,7 @@ class _Writer:
         sides or on neither."""
         origins = self._words.origins
         target = self._words.target
+        # The ends of the sentence count as words before its first one and after its last one.
         before = origins[number - 1] if number else -1
         after = origins[number] if number < len(target) else len(self._words.source)
         if after != before + 1 or (number > 0 and before < 0):

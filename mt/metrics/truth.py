@@ -154,6 +154,7 @@ def pointing(
         left, top, right, bottom = boxes[number]
         row, column = divmod(int(weights[mention.word].argmax()), columns)
         within = left <= 100 * (column + 0.5) / columns <= right and top <= 100 * (row + 0.5) / rows <= bottom
+        # Half of the sum is the middle, in percent.
         middle = ((top + bottom) * rows // 200, (left + right) * columns // 200)
         hits.append(within or (row, column) == middle)
     return hits

@@ -369,7 +369,9 @@ def embedded(backdrop: Backdrop) -> str:
         kind = "jpeg"
     else:
         low, high = shades(backdrop)
+        # A picture needs a pixel, also where a sound is too short for a spectrum.
         energies = backdrop.energies if backdrop.energies.size else np.zeros((1, 1))
+        # Low frequencies below.
         pixel_files.imsave(content, energies.T, format="png", origin="lower", cmap="Greys", vmin=low, vmax=high)
         kind = "png"
     return f"data:image/{kind};base64,{b64encode(content.getvalue()).decode()}"

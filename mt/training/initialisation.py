@@ -141,6 +141,7 @@ def read_vectors(path: Path, words: Container[str], size: int) -> tuple[dict[str
 
 def _require_size(path: Path, line: str, is_header: bool, size: int) -> None:
     """Raises UserError where the first line of a file says, or shows, another size of its vectors."""
+    # A header, as of word2vec, has the number of words, then the size; other lines have a word, then its vector.
     numbers = line.split(" ")[1:]
     found = int(numbers[0]) if is_header else len(numbers)
     if not numbers or not _is_number(numbers[-1]) or not found:

@@ -47,6 +47,7 @@ def load_snapshot(folder: Path, metric: str) -> Snapshot:
     loaded = parse(checkpoint.load_progress(folder), Snapshot, str(path))
     update = checkpoint.load_meta(folder).update
     fault = loaded.progress.fault(metric)
+    # One save writes both files: other numbers are those of two checkpoints.
     if fault is None and loaded.progress.update != update:
         fault = f"update {loaded.progress.update:,}, and {checkpoint.META} has {update:,}"
     if fault:

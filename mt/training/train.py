@@ -190,6 +190,7 @@ def validate_and_save(run: Run) -> None:
     if is_due:
         with run.evaluating():
             is_best = validate(run)
+    # Before the checkpoint is written: a run that is resumed from it does not validate again.
     run.progress.validation_due = False
     save(run, is_best=is_best)
     if is_due and stopped_early(run):

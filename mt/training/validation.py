@@ -56,6 +56,7 @@ def advice(best: Mapping[str, float], metric: str, metrics: Sequence[Metric], re
     """
     if not higher_is_better(metric) or best[metric] >= NEAR_ZERO:
         return None
+    # By what `rank` goes where the metric is near 0.
     by = "the dev loss" if rank(best, metric)[0] == 0 else "chrF"
     reasons = [each.unsuited(references) for each in metrics if without_mode(metric) in each.headings()]
     reason = next(filter(None, reasons), "wait, or choose chrf (for single words accuracy or cer)")

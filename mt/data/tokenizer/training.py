@@ -260,6 +260,7 @@ def _rules(config: TokenizerConfig) -> str:
         if form != "NFC":
             new = unicodedata.normalize(form, new)
         if new != character:
+            # In SentencePiece's format: code points in hexadecimal, a tab, and the code points that replace them.
             lines.append(f"{ord(character):X}\t{' '.join(f'{ord(each):X}' for each in new)}\n")
     return "".join(lines)
 

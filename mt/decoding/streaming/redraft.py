@@ -97,12 +97,15 @@ class RedraftedSession(Session):
             self._rows.append(row)
         if self.finished:
             self._tail = ""
+        # A tail came first, and was taken back.
         if not (self._rows or self._tail or self.finished):
             self._forget()
+        # The source is that of the last draft.
         if self.translation is not None and self._drafted == (len(self._rows), self._tail):
             if self.finished:
                 self._consider(self.translation)
             return False
+        # There is something new; a tail that changes is drafted at once, whatever the pace.
         count, tail = self._drafted
         return self.finished or self._tail != tail or len(self._rows) - count >= self.streaming.search.pace
 

@@ -256,6 +256,7 @@ def _turns(sessions: Sequence[Session], sources: list[Any], tails: Sequence[str]
         raise UserError(f"each session reads one source, and {len(sources)} for {len(sessions)} were given")
     turns: list[list[NextRow]] = []
     for session, source, tail in zip(sessions, sources, tails, strict=True):
+        # A source without a word takes one turn as well, for its tail.
         *others, last = [*session._source.parts(source)] or [None]
         pairs = [*((part, "") for part in others), (last, tail)]
         turns.append([partial(session._next_row, *pair) for pair in pairs])

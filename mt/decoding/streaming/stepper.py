@@ -259,6 +259,7 @@ class StreamStepper:
     def _continue(self, tokens: list[int], parents: list[int]) -> None:
         """Makes the queries of the next step. parents: the hypothesis of the last step that each token continues."""
         state = self._state
+        # Nothing is copied where each hypothesis goes on by itself.
         if parents != self._hypotheses:
             rows = [self._hypotheses.index(parent) for parent in parents]
             self._memory, state = select_some((self._memory, state), rows, len(self._streams), self._device)

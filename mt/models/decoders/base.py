@@ -104,6 +104,7 @@ class Recurrence(FirstState):
     """States are tuples of tensors [B, layers, H]: hidden and cell of an LSTM, hidden of a GRU."""
 
     def __init__(self, config: RecurrenceConfig, input_size: int, final_state_size: int) -> None:
+        # An LSTM has the content of its cells beside its output.
         super().__init__(config, 2 if config.cell == "lstm" else 1, final_state_size)
         self.cells = {"lstm": LSTM, "gru": GRU}[config.cell](
             input_size,

@@ -36,6 +36,7 @@ class OutputLayer(Linear):
                 f"embedding.tie_output=false"
             )
         super().__init__(readout_size, embedding.vocab_size, int8=True)
+        # One parameter, which both uses train, and which a checkpoint has once.
         if tied:
             self.weight = embedding.table.weight
 

@@ -84,6 +84,7 @@ class Recurrent(Encoder):
         self.value_size = self.final_state_size = config.hidden_size
         self.cells = self.cell(
             input_size,
+            # Both directions together have the size of the values.
             config.hidden_size // self.directions,
             config.num_layers,
             dropout=config.dropout,

@@ -54,6 +54,7 @@ class SSRU(CausalEncoder):
         self.feed_forward = nn.ModuleList(
             ssru.FeedForward(size, config.feed_forward_size, config.dropout) for _ in range(config.num_layers)
         )
+        # The blocks normalise what they read, so their last sum is normalised here.
         self.norm = nn.LayerNorm(size)
 
     def _encode(self, vectors: Vectors, mask: Mask, state: EncoderState | None) -> tuple[Encoded, EncoderState]:
