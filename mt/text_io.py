@@ -128,6 +128,7 @@ def decoded_with_ends(stream: BinaryIO, name: str) -> Iterator[tuple[str, str]]:
             raise UserError(
                 f"{name}, line {number} is not UTF-8 (byte {error.start + 1} of the line): convert the text to UTF-8"
             ) from error
+        # As UTF-16 has one beside each Latin letter, which is valid UTF-8.
         if "\0" in whole:
             raise UserError(f"{name}, line {number} holds a NUL character: remove it, or convert the text to UTF-8")
         # What is left of the line is how it ends: "\n", "\r\n" or "".

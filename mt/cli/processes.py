@@ -80,6 +80,7 @@ def _rendezvous(rank: int, size: int) -> dist.Store:
         store, *_ = next(dist.rendezvous("env://", rank, size, timeout=RENDEZVOUS_TIMEOUT))
         # After a restart, torchrun's store still has the keys of the processes before, so each start has a prefix.
         store = dist.PrefixStore(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"), store)
+        # Tensors of a CPU go by gloo, those of a GPU by NCCL.
         backends = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "cpu:gloo"
         dist.init_process_group(backends, store=dist.PrefixStore("group", store), rank=rank, world_size=size)
     except (RuntimeError, ValueError) as error:

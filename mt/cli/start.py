@@ -49,6 +49,7 @@ def resumed_config(config: Config, overrides: Sequence[str]) -> Config:
                 f"{key} cannot change when a run is resumed, since it would be another run: leave it out, or start "
                 f"anew (search.* and {', '.join(RESUMABLE)} can change)"
             )
+        # Among the options of the search, of a group, or at the top.
         (search if group == "search" else plain[group] if group else plain)[option] = override.value()
     revised = parse(plain, type(config))
     _note_another_end(config, revised)

@@ -173,6 +173,7 @@ def evaluate(
     unit = unit or translator.config.dataset.latency_unit
     speech = translator.field.milliseconds is not None
     target = translator.tokenizers.target
+    # Subwords are those of the text, without EOS.
     instances = simultaneous(
         translations, sources, references, unit, speech=speech, subwords=lambda text: target.split(text)[:-1]
     )

@@ -182,6 +182,7 @@ def _step(values, source, energy, chunk_energy, rule, state, outputs):
     # The stop of each row, and with it the width of its window.
     widest = 1
     for row in range(rows):
+        # In here columns of the memory are counted, outside positions of the source: a stream drops some.
         offset = int64_at(first_address)[row] if first_address else 0
         last_stop = int64_at(last_stops)[row] - offset
         position = int64_at(positions)[row] - offset

@@ -80,6 +80,7 @@ def _step(
         shown = float32_at(after + FLOAT * row * units)
         kept = float32_at(after + FLOAT * (count + row) * units)
         for unit in range(first, end):
+            # In PyTorch's order: the gates i and f, the candidate g, the gate o.
             enter = sigmoid(x[unit] + h[unit])
             keep = sigmoid(x[units + unit] + h[units + unit])
             candidate = rational_tanh(x[2 * units + unit] + h[2 * units + unit])

@@ -137,11 +137,13 @@ class Placing:
                 wanted = [place for place in wanted if free[place] in shared]
                 place = min(wanted, key=lambda place: abs(free[place] - first), default=None)
                 if place is None:
+                    # The free word at the expected place or behind it, or the one before, which may be nearer.
                     place = min(bisect_left(free, first), len(free) - 1)
                     if place and first - free[place - 1] < abs(free[place] - first):
                         place -= 1
                 begin = free[place]
                 end = begin + 1
+                # As many words as it has in proportion, if the next ones are free, too.
                 while not wanted and end < last and free[place + end - begin : place + end - begin + 1] == [end]:
                     end += 1
                 del free[place : place + end - begin]

@@ -153,6 +153,7 @@ def segment(atoms: Sequence[Event], words: Sequence[int], join: Join, symbols: i
             sentence.add_word(atom)
         elif partner is None:
             sentence.add_empty(atom.raw, breaks=atom.breaks, kind="empty" if atom.kind == "empty" else "half")
+        # A pair around nothing to translate is one tag.
         elif partner > place and seen[place] == seen[partner]:
             raw = "".join(inner.raw for inner in atoms[place : partner + 1])
             sentence.add_empty(raw, kind="empty" if words[place] == words[partner] else "word")

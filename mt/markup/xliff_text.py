@@ -70,6 +70,7 @@ def _events(pieces: Iterable["Piece"]) -> Iterator[Event]:
             if not depth:
                 yield whole._replace(raw="".join(inside))
             continue
+        # What pairs a start with its end: the number of the start, or what both call it.
         number = attributes.get("startRef") or attributes.get("rid") or attributes.get("id", "")
         is_kept = attributes.get("translate") == "no" or attributes.get("mtype") == "protected"
         if name == "x" and (angular := _OF_ANGULAR.fullmatch(number)):
@@ -85,6 +86,7 @@ def _events(pieces: Iterable["Piece"]) -> Iterator[Event]:
         elif kind == "text":
             yield from _characters(raw, literal=literal)
         elif name in _HALVES and attributes.get("isolated") != "yes":
+            # Notes and codes may have equal numbers.
             of = "note" if name in ("sm", "em") else "code"
             yield Event(_HALVES[name], raw, f"{of} {number}", "kept" if is_kept else "inline")
         elif kind == "start":

@@ -160,9 +160,11 @@ def _cosines(
         weight = rarity[ngram] ** 2
         n = len(ngram) - 1
         squares[n] += count**2 * weight
+        # Clipped, so that a word which is repeated gains nothing.
         products[n] += min(count, reference.get(ngram, 0)) * reference.get(ngram, 0) * weight
     for ngram, count in reference.items():
         reference_squares[len(ngram) - 1] += (count * rarity[ngram]) ** 2
+    # Without an n-gram of an order a cosine is 0, not 0 / 0.
     norms = np.sqrt(squares * reference_squares)
     cosines = np.divide(products, norms, out=np.zeros(ORDER), where=norms > 0)
     # pycocoevalcap measures lengths in pairs of words.

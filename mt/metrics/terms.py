@@ -63,6 +63,7 @@ def score_terms(
     # Words around the terms of the references.
     met = [_places(reference, of_text) for reference, of_text in zip(references, terms, strict=True)]
     for window in (2, 3):
+        # Sentences whose reference has none of its terms say nothing.
         overlaps = [
             _overlap(text, reference, places, window)
             for text, reference, places in zip(hypotheses, references, met, strict=True)

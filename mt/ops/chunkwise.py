@@ -70,6 +70,7 @@ class _Chunkwise(Function):
         alpha, energy, largest, peak, total = ctx.saved_tensors
         # A chunk of nothing but -inf has no largest energy.
         grad_at_largest = grad_beta.gather(-1, peak).masked_fill(largest == torch.finfo(energy.dtype).min, 0.0)
+        # First the rest of each chunk's mean, then what each energy has of all chunks that hold it.
         rest = torch.zeros_like(alpha)
         for offset in range(ctx.chunk_size):
             weight = (shift_right(energy, offset, -torch.inf) - largest).exp()

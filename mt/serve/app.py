@@ -41,6 +41,7 @@ def build(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        # Before the first request, and after the last one.
         await runs.warm_up()
         yield
         runs.close(_CLOSING)

@@ -120,6 +120,7 @@ def begin(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup 
         notes = [*load_pretrained(model, corpus.tokenizers, config)]
         initialisation: str | None = checkpoint.digest(model)
     else:
+        # This run began where the earlier one began, so that their checkpoints may be averaged.
         notes = [initialise(model, corpus.tokenizers, config)]
         initialisation = checkpoint.load_meta(checkpoint.locate(Path(config.init_from), "best")).initialisation
     if config.training.freeze:

@@ -229,6 +229,7 @@ def choose_best(run: Run) -> None:
         save(run, is_best=is_best, mean="ema", ema_decay=run.moving_average.decay)
     if len(folders) > 1:
         if run.processes.is_first:
+            # Not strict, since files have a tensor that the model shares only once.
             run.model.load_state_dict(checkpoint.average(folders), strict=False)
         run.processes.broadcast_weights(run.model)
         if _beats_best(run, f"average of the last {len(folders)}"):

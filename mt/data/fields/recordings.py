@@ -197,8 +197,10 @@ def _require_true_length(source: io.BytesIO | str, path: str, size: int) -> None
         while place + 8 <= size:
             file.seek(place)
             kind, length = struct.unpack("<4sI", file.read(8))
+            # No name of a chunk: these are samples, behind the end that the header gives.
             if not kind.isascii() or not kind.decode().isprintable():
                 break
+            # A chunk has a name and a size before it, and fills an even number of bytes.
             place += 8 + length + length % 2
             samples += length * (kind == b"data")
     if place + (_PADDING if samples else 0) >= size:

@@ -58,6 +58,7 @@ def arrivals(chunks: Iterable[bytes], name: str, unit: Unit) -> Iterator[str | N
             yield None
     if rest:
         yield rest
+    # A last line without a newline ends with the input.
     if not blank:
         yield None
 

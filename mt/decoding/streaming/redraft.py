@@ -278,6 +278,7 @@ class _Simulated(RedraftedSession):
             self._times = [*range(len(self.counts) + 1)]
         else:
             self.counts = [len(part) for part in self._source.parts(np.asarray(row).reshape(-1))]
+            # What is left at the end makes a last, shorter part.
             rest = len(row) - sum(self.counts)
             self.counts += [rest] if rest else []
             self._times = [*accumulate((described.part * count for count in self.counts), initial=0)]
