@@ -121,6 +121,7 @@ def _save_model(model: Seq2Seq, path: Path) -> None:
     for name, tensor in sorted(model.state_dict(keep_vars=True).items()):
         names.setdefault(tensor, []).append(name)
     others = {", ".join(further): first for first, *further in names.values() if further}
+    # safetensors refuses tensors whose numbers do not lie in their order.
     tensors = {first: tensor.detach().contiguous() for tensor, (first, *_) in names.items()}
     save_file(tensors, path, others or None)
 

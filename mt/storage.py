@@ -56,6 +56,7 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
     with replaced_path(path, f".{path.name}.part") as draft, draft.open("xb") as file:
         yield file
         file.flush()
+        # Before the file has its name: else a crash of the machine could leave an empty one.
         os.fsync(file.fileno())
 
 

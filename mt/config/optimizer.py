@@ -135,6 +135,7 @@ class AdamConfig(_Common):
 
     name: Literal["adam"] = "adam"
     of_torch: ClassVar[type[torch.optim.Optimizer]] = torch.optim.Adam
+    # One kernel makes the whole update, where torch's default takes one for each operation.
     fixed: ClassVar[dict[str, Any]] = {"fused": True}
     lr: float = Field(1.5e-3, gt=0, le=MAX_LR)
     """The highest learning rate."""

@@ -39,6 +39,7 @@ def with_links(batch: Batch, piece_links: Sequence[np.ndarray]) -> Batch:
     numbers = np.repeat(np.arange(len(piece_links)), [*map(len, piece_links)])
     source, target = np.concatenate(piece_links).T
     rows[numbers, target, source] = 1.0
+    # A token without links has a row of zeros, which must not become NaN.
     return batch._replace(linked=rows / rows.sum(-1, keepdim=True).clamp(min=1))
 
 

@@ -59,6 +59,7 @@ class Glossary:
             node = self._root
             for word in words:
                 node = node.setdefault(word, {})
+            # No word is empty: this key has the number of the entry that ends here.
             number = node.setdefault("", len(self.entries))
             if number == len(self.entries):
                 self.entries.append(Entry((), name, source))

@@ -136,6 +136,7 @@ def resolve_runs(run: Runs) -> list[Path]:
         if not isinstance(folder, str | Path) or not str(folder):
             kind = "empty" if isinstance(folder, str) else f"of type {type(folder).__name__}"
             raise UserError(f"run is {kind}: give the folder that training printed, a str or a Path, or a list of them")
+    # All names are looked at before the first repository is downloaded.
     repositories = [repository_of(str(folder)) for folder in runs]
     return [
         Path(str(run)) if repository is None else download(repository, ask_hub=str(run).startswith(_PREFIX))

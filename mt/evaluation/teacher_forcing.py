@@ -188,6 +188,7 @@ def teacher_forced_pass(
         stats.merge(result.stats)
         of_pairs |= result.links
     ordered = [of_pairs[i] for i in sorted(of_pairs)]
+    # Over all tokens, and not over batches, of which some have fewer.
     mean_loss = sum(result.loss for result in results) / sum(result.tokens for result in results)
     return TeacherForcedResult(mean_loss, stats, [line for line, _ in ordered], [words for _, words in ordered])
 

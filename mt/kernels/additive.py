@@ -92,6 +92,7 @@ class CompiledAdditive(Function):
 
     @staticmethod
     def forward(ctx, queries: Tensor, keys: Tensor, direction: Tensor, forward: Loop, backward: Loop) -> Tensor:
+        # The loops are compiled for tensors whose numbers lie side by side.
         queries = queries.contiguous()
         keys = keys.contiguous()
         direction = direction.contiguous()

@@ -65,6 +65,7 @@ def _alignment_forward(p, start, q, alpha, previous) -> None:
             # The probability moves right along the row: some stops at each position, and the rest is passed on.
             passed = 0.0
             for j in range(p.shape[2]):
+                # q[i, j] = (1 - p[i, j-1]) q[i, j-1] + alpha[i-1, j]: what comes from the left, and began here.
                 reached = passed + previous[j]
                 previous[j] = p[b, i, j] * reached
                 passed = (1.0 - p[b, i, j]) * reached
@@ -82,6 +83,7 @@ def _alignment_backward(p, q, grad_alpha, grad_p, grad_start, grad_q) -> None:
             # The same cells from right to left; `passed` is grad_q of the position to the right.
             passed = 0.0
             for j in range(p.shape[2] - 1, -1, -1):
+                # What stops here counts in this step, and begins the next one here.
                 stopped = grad_alpha[b, i, j] + grad_q[j]
                 grad_p[b, i, j] = q[b, i, j] * (stopped - passed)
                 passed = p[b, i, j] * stopped + (1.0 - p[b, i, j]) * passed

@@ -157,6 +157,7 @@ def token_losses(
         mixing = None if mixing is None else mixing.flatten(1)
         flat = readouts.flatten(0, 1)
         total, each = _TokenLosses.apply(flat, weight, bias, targets.flatten(), weights, mixing, *options)
+        # Padding has losses here, which are no token's.
         each = each.view(mask.shape).masked_fill(~mask, 0.0)
     return (total + divergence, separate_halves(each)) if r_drop_weight else (total, each)
 

@@ -171,6 +171,7 @@ class _Run:
             self.tops.append(top)
         readouts = self.joined[1:, :, : self.fed]
         contexts = self.read[:, :, : self.context]
+        # [T, B, ...] -> [B, T, ...].
         return tuple(x.transpose(0, 1).contiguous() for x in (readouts, contexts, self.weights))
 
     def backward(self, by_readout: Tensor | None, by_context: Tensor | None, by_weight: Tensor | None) -> None:

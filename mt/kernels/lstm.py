@@ -133,6 +133,7 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
             hidden_size,
             num_layers,
             batch_first=True,
+            # Between layers: torch warns of it where there is one.
             dropout=dropout if num_layers > 1 else 0.0,
             bidirectional=bidirectional,
         )

@@ -41,6 +41,7 @@ def fused_alignment(device: torch.device, dtype: torch.dtype, block: int, refere
     return fused
 
 
+# The first call may come from decoding, where gradients are off.
 @torch.inference_mode(False)
 @torch.enable_grad()
 def _passes(alignment: Alignment, device: torch.device, dtype: torch.dtype, block: int) -> tuple[Tensor, ...]:

@@ -74,6 +74,7 @@ class Parser(HTMLParser):
         return -1 if end < 0 else end + len("?>")
 
     def updatepos(self, i: int, j: int) -> int:
+        # HTMLParser calls this with the bounds of all that it has handled, after the handler.
         if i < j:
             self.events.append(self._event._replace(raw=self.rawdata[i:j]))
             self._event = Event("empty", "")
@@ -144,6 +145,7 @@ def _end(raw: str) -> int:
     """Returns where a reference ends, 0 where there is none. Old names need no semicolon, and letters may follow."""
     if raw.startswith("&#"):
         return 0 if _UNREADABLE.match(raw) else len(raw)
+    # The longest name counts, as in browsers: `&notin;` before `&not`.
     ends = range(min(len(raw), _LONGEST + 1), 1, -1)
     return next((end for end in ends if raw[1:end] in entities.html5), 0)
 

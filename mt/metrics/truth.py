@@ -125,6 +125,7 @@ def _holds(mentions: Sequence[Mention], objects: Sequence[Mention]) -> bool:
         (mention.colour, mention.shape) == (thing.colour, thing.shape)
         and mention.size in (None, thing.size)
         and mention.place in (None, thing.place)
+        # A mention with a step is followed by the one that it is beside.
         and (mention.step is None or _lies(mention.step, places[i], places[i + 1]))
         for i, (mention, thing) in enumerate(zip(mentions, objects, strict=True))
     )

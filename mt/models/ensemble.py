@@ -100,4 +100,5 @@ class Ensemble(nn.Module):
 
 def _mean(log_probs: Sequence[Tensor]) -> Tensor:
     """Returns the logarithm of the mean probabilities."""
+    # By logarithms alone, since probabilities of whole vocabularies fall below what float32 holds.
     return torch.stack(list(log_probs)).logsumexp(0) - math.log(len(log_probs))

@@ -131,6 +131,7 @@ def open_forget_gates(model: nn.Module, forget_bias: float) -> None:
     for module in model.modules():
         if isinstance(module, nn.LSTM):
             for name, parameter in module.named_parameters():
+                # One of the two biases, which are added to each other.
                 if name.startswith("bias_ih"):
                     # torch's order of the gates is input, forget, cell, output.
                     parameter.chunk(4)[1].add_(forget_bias)

@@ -55,6 +55,7 @@ def linear_scan(
     if start is None:
         start = inputs.new_zeros(*batch, size)
     dtype = result_dtype(decay, inputs, start)
+    # Nothing to compute, but a result of the right shape, on which a gradient may be asked.
     if decay.numel() == 0:
         return (decay * inputs + start[..., None, :]).to(dtype)
     # [*batch, T, H] -> [N, T, H]

@@ -124,11 +124,13 @@ def _tables(rate: int, bands: int) -> tuple[Float[Tensor, " W"], Float[Tensor, "
     lowest, highest = _mel(torch.tensor((LOWEST, rate / 2), dtype=torch.float64)).tolist()
     width = (highest - lowest) / (bands + 1)
     centres = lowest + width * torch.arange(1, bands + 1, dtype=torch.float64)
+    # Each triangle ends at the centres of its neighbours.
     triangles = (1 - (mels[:, None] - centres).abs() / width).clamp(min=0)
     return povey.float(), triangles.float()
 
 
 def _mel(hertz: Tensor) -> Tensor:
+    # As in HTK and Kaldi: 2595 times the logarithm to the base of 10.
     return 1127 * (1 + hertz / 700).log()
 
 
@@ -209,6 +211,7 @@ def _kernels(rate: int, new_rate: int) -> tuple[Float[Tensor, "phases 1 K"], int
     taps = torch.arange(-width, width + rate, dtype=torch.float64) / rate
     phases = torch.arange(new_rate, dtype=torch.float64) / new_rate
     crossings = cutoff * (taps - phases[:, None])
+    # Hann's window, which is 0 from the last zero crossing on.
     window = (math.pi * crossings.clamp(-ZEROS, ZEROS) / (2 * ZEROS)).cos().square()
     return (torch.sinc(crossings) * window * cutoff / rate)[:, None].float(), width
 
@@ -255,6 +258,7 @@ class Moments(NamedTuple):
 
     @property
     def mean(self) -> Float[Tensor, "*rows D"]:
+        # Without a frame, as of padding alone, it is 0.
         return self.total / self.frames.clamp(min=1)
 
     @property

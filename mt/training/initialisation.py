@@ -130,6 +130,7 @@ def read_vectors(path: Path, words: Container[str], size: int) -> tuple[dict[str
             # A word with blanks, as GloVe has some, does not end in a number: that would be one number too many.
             if len(numbers) != size or (" " in word and _is_number(word.rpartition(" ")[2])):
                 raise UserError(f"{path}, line {number}: expected a word and {size} numbers; {_REMEDY}")
+            # Of millions of words only those of the vocabulary are kept, and of several vectors of one the first.
             if word in words and word not in vectors:
                 if not all(map(_is_number, numbers)):
                     raise UserError(f"{path}, line {number}: a vector has an entry that is no finite number; {_REMEDY}")

@@ -210,6 +210,7 @@ def _line(progress: Progress, means: Mapping[str, float], total: int | None) -> 
     """Writes `update 300/960  epoch 1  loss 3.214  lr 0.0015  8,123 tokens/s  0:00:41 left`."""
     whole = left = ""
     if total is not None:
+        # By the mean of all updates, since the last ones may have been short or long.
         seconds = progress.seconds / progress.update * max(0, total - progress.update)
         whole = f"/{total}"
         left = f"  {timedelta(seconds=round(seconds))} left"

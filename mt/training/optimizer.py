@@ -77,6 +77,7 @@ class MovingAverage:
     def __init__(self, model: nn.Module, decay: float) -> None:
         self.decay = decay
         self._parameters = dict(trainable_parameters(model))
+        # Clones, since `float` gives float32 itself, which changes in place.
         self._averages = {name: parameter.detach().float().clone() for name, parameter in self._parameters.items()}
 
     @torch.no_grad()

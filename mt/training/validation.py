@@ -38,6 +38,7 @@ def rank(scores: Mapping[str, float], metric: str) -> tuple[float, ...]:
     loss = _number(-scores[f"loss{mode}"])
     if not higher_is_better(metric):
         return _number(-scores[metric]), loss
+    # By the metric where it tells something, else by chrF, else by the loss alone; the first number says which.
     for worth, name, least in ((2, metric, NEAR_ZERO), (1, f"chrf{mode}", STAND_IN)):
         if scores.get(name, 0.0) >= least:
             return worth, scores[name], loss

@@ -115,6 +115,7 @@ class BPEDropout(PieceSampler):
             # [words]: the best merge of each, by its rank and then its place.
             starts = np.flatnonzero(np.diff(words, prepend=-1))
             possible = np.where(random.random(len(ranks)) < self._p, len(self._merged), ranks) if self._p else ranks
+            # One number has the rank of a merge and its place, so that of equal ranks the first place is taken.
             best = np.minimum.reduceat(possible * len(symbols) + np.arange(len(symbols)), starts)
             merging = best < len(self._merged) * len(symbols)
             stays = np.repeat(merging, np.diff(starts, append=len(symbols)))
@@ -151,6 +152,7 @@ class UnigramSampling(PieceSampler):
         super().__init__(tokenizer)
         self._alpha = alpha
         self._longest = max(map(len, self._ids), default=0)
+        # A cache of this sampler: one of the method would keep all samplers alive.
         self._lattice = functools.lru_cache(_WORDS)(self._filtered)
 
     def sample(self, rows: Sequence[np.ndarray], random: np.random.Generator) -> list[np.ndarray]:

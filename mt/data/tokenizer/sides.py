@@ -46,6 +46,7 @@ class Tokenizers:
             sides = pairs if source else [pair[1:] for pair in pairs]
             both = train(config.side("target"), (text for side in sides for text in side))
             return cls(both, both, None if transcripts is None else train(_CHARACTERS, transcripts))
+        # Only sounds have transcripts.
         sources = train(config.side("source"), (pair[0] for pair in pairs))
         targets = train(config.side("target"), (pair[1] for pair in pairs))
         return cls(sources, targets)

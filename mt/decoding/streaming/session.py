@@ -168,6 +168,7 @@ class Session(ABC):
         """Ends the source and returns its last positions, which may be none; None of a blank source."""
         row = self._source.rest()
         if row is not None:
+            # The row of a text has its end, which is counted below.
             self._refuse_many(len(row) - self.streaming.field.written)
         self.finished = True
         if self._terms is not None:
@@ -230,6 +231,7 @@ def _outcomes(sessions: Sequence[Session], turns: Sequence[Sequence[NextRow]]) -
     for session in sessions:
         # A failure is of the last reading alone; the session may be given something else.
         session.failure = None
+    # Sessions with fewer parts sit out the later turns.
     for turn in zip_longest(*turns):
         read_rows = []
         for session, next_row in zip(sessions, turn, strict=True):

@@ -340,5 +340,6 @@ def _memory_row(memory: Memory, index: int) -> Memory:
     length = max(1, int(row_memory.mask.sum()))
     if length == row_memory.mask.shape[1]:
         return row_memory
+    # Copies, since views would keep the columns of the whole batch in memory.
     *parts, mask = (tensor[:, :length].clone() for tensor in (*positions(row_memory), row_memory.mask))
     return with_positions(row_memory, parts, mask)

@@ -41,6 +41,7 @@ def forced_step(
         after = (before[0] + weights,)
     log_weights = None
     if isinstance(attention, Marginal):
+        # Finite also where a weight is 0, since sums and differences of -inf are NaN.
         log_weights = weights.log().clamp(min=NEVER)
         # What the token says about the position is added later, by `observe`.
         after = (log_weights, after[1])

@@ -186,6 +186,7 @@ class Monotonic(Attention):
         after = torch.where(stopped, stops, last_stops) + offset, position + offset
         stops = (stops + offset).masked_fill(~stopped, SELECTED_NONE)
         if memory.complete is not None:
+            # While the source goes on, a row that has not stopped has decided nothing.
             stops = stops.masked_fill(~stopped & ~memory.complete, NEEDS_MORE_SOURCE)
         return AttentionStep(
             output.contexts[:, 0], Attended(output.weights[:, 0], stops, memory.first, looked_at), after

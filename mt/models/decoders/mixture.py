@@ -88,6 +88,7 @@ def mixed_losses(
     each = -(attended.log_weights + attended.log_likelihoods).logsumexp(-1).masked_fill(~mask, 0.0)
     total = each.sum()
     if smoothing:
+        # The uniform part of the smoothed target: at each position the mean over the vocabulary.
         spread = -(attended.weights * attended.mean_log_probs).sum(-1).masked_fill(~mask, 0.0)
         total = (1 - smoothing) * total + smoothing * spread.sum()
     return total, each.detach()

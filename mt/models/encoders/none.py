@@ -35,4 +35,5 @@ class NoEncoder(CausalEncoder):
         if state is not None:
             total = total + state[0]
             count = count + state[1]
+        # The final state is the mean of all values so far; 0 before the first.
         return Encoded(values, mask, total / count.clamp(min=1)), (total, count)

@@ -67,6 +67,7 @@ class SSRU(CausalEncoder):
             values, cells_after = recurrent(values, cells, mask)
             values = feed_forward(values)
             after.append(cells_after)
+        # Biases have put something on padding.
         values = self.norm(values).masked_fill(padding, 0.0)
         return Encoded(values, mask, after[-1]), tuple(after)
 

@@ -101,6 +101,7 @@ class LogMel(Frontend):
         self.incremental_with = None if config.causal else "frontend.causal=true"
         self.stride = 2**config.convolutions
         sizes = [1, *[config.channels] * config.convolutions]
+        # Padded in bands; frames are padded before each, on the left alone where it is causal.
         self.convolutions = nn.ModuleList(
             nn.Conv2d(size, config.channels, 3, stride=2, padding=(0, 1)) for size in sizes[:-1]
         )
