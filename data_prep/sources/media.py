@@ -31,16 +31,10 @@ def media_files(config: DatasetConfig, table: Source) -> Source:
     # The table is read once, when a split or its files are first needed: names and texts, which are small.
     @functools.cache
     def examples() -> dict[str, list[Example]]:
-        read = {split: grouped(_checked(config, split, table.splits[split])) for split in config.uncut}
-        for split, of_split in read.items():
-            if not of_split:
-                raise UserError(f"{folder} has no examples for {split}: expected files with their texts")
-        return read
+        return {split: grouped(_checked(config, split, table.splits[split])) for split in config.uncut}
 
-    @functools.cache
     def paths() -> dict[str, Path]:
-        sources = [example.source for split in config.uncut for example in examples()[split]]
-        return {source: _path(folder, source) for source in sources}
+        return {each.source: _path(folder, each.source) for of_split in examples().values() for each in of_split}
 
     # The identity covers the table and the files, so that a change in either is noticed.
     listed = from_lists(examples, folder, ("file", "text of file"), config.uncut)
@@ -53,8 +47,16 @@ def media_files(config: DatasetConfig, table: Source) -> Source:
 
 
 def _checked(config: DatasetConfig, split: str, files: RawSplit) -> Iterator[Example]:
-    """Yields the examples of a table. Raises UserError where one has no text, or names no file that may be read."""
+    """Yields the examples of a table. Raises UserError where there are none, or one has no text, or names no file that
+    may be read."""
     folder = config.media
+    next(files.read())  # refuses a table without rows
+    # Manifests have parts of sounds, whose texts would all be taken for those of the whole sound.
+    if config.field.name == "audio" and "offset" in files.columns():
+        raise UserError(
+            f"{next(files.records())[0]} has a column offset, but seconds are read from the path alone: write "
+            "a.wav#t=1.5,3.2 there, as docs/layouts.md shows for manifests"
+        )
     for place, example in _transcribed(config, split, files):
         # Dev and test need a text for each file.
         source = example.source.strip()

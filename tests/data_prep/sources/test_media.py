@@ -1,5 +1,6 @@
 """Sounds and pictures in files: accepted as docs/data.md says, or one sentence with file and line."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +100,25 @@ def test_a_picture_with_several_captions_is_one_example_and_in_train_a_pair_for_
     stored = train._table["source_ids"]
     assert stored.null_count == 2, "a picture is stored once"
     assert dev.column("references") == [["one", "two", "three"]]
+
+
+def test_a_manifest_of_parts_of_sounds_is_refused(tmp_path: Path) -> None:
+    """The texts of all parts would be taken for those of the whole sound."""
+    write_tables(tmp_path)
+    (tmp_path / "train.tsv").unlink()
+    row = {"path": "sounds/0.wav", "text": "a", "offset": 0.05, "duration": 0.05}
+    (tmp_path / "train.jsonl").write_text(f"{json.dumps(row)}\n")
+    assert refusal(sound_config(tmp_path), tmp_path) == (
+        f"{tmp_path}/train.jsonl, line 1 has a column offset, but seconds are read from the path alone: write "
+        "a.wav#t=1.5,3.2 there, as docs/layouts.md shows for manifests"
+    )
+
+
+def test_a_table_without_rows_is_named(tmp_path: Path) -> None:
+    write_tables(tmp_path)
+    (tmp_path / "train.tsv").write_text("path\ttext\n")
+    expected = f"{tmp_path}/train.tsv has no rows: expected one for each pair"
+    assert refusal(sound_config(tmp_path), tmp_path) == expected
 
 
 def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
