@@ -118,8 +118,7 @@ def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
     """Returns a converter for `argparse`: of whole numbers within bounds."""
 
     def convert(text: str) -> int:
-        # `int` alone would take `1_000` and the digits of other scripts, and has no sentence for thousands of
-        # digits.
+        # `int` alone would take `1_000` and the digits of other scripts, and has an error of its own for very many.
         if not re.fullmatch(r"[+-]?\d{1,30}", text, re.ASCII) or not lowest <= int(text) <= highest:
             raise argparse.ArgumentTypeError(f"{_value(text)} is not a whole number from {lowest} to {highest}")
         return int(text)

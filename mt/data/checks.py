@@ -144,5 +144,6 @@ def _require_links(table: pa.Table, source: Field) -> None:
         raise ValueError("piece_links has half a link")
     ends = np.stack([lengths, TEXT.lengths(table["target_ids"])], axis=1)
     links = np.concatenate([numbers(chunk.flatten()) for chunk in table["piece_links"].chunks]).reshape(-1, 2)
+    # [K, 2]: the ends of each link, against the lengths of both sides of its pair.
     if ((links < 0) | (links >= np.repeat(ends, counts // 2, axis=0))).any():
         raise ValueError("piece_links has a link to no piece")

@@ -164,6 +164,7 @@ def explore(
         search = search.drafting
     tree = None
     if isinstance(search, GreedyConfig | BeamConfig):
+        # A greedy search has no penalty.
         tree = SearchTree(getattr(search, "length_penalty", 0.0))
     parts = [] if tree is None else [tree]
     if places:

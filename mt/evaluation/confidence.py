@@ -59,6 +59,7 @@ def calibrate(features: np.ndarray, right: np.ndarray, judged: Any) -> Calibrati
         )
     # Newton's method on standardised features. A small penalty keeps the weights finite if the classes are separable.
     centre = features.mean(0)
+    # A feature that is the same for all words has no spread.
     spread = features.std(0) + 1e-9
     inputs = np.concatenate(((features - centre) / spread, np.ones((len(right), 1))), 1)
     weights = np.zeros(3)

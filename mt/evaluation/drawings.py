@@ -99,6 +99,7 @@ def drawings(
     sources = split.column("source")[: options.plots]
     links = gold_links(split, [translation.text for translation in translations[: options.plots]])
     ends = boundaries(split, options.plots)
+    # Not strict, since only the first sentences are drawn.
     for number, (translation, source, gold, seconds) in enumerate(
         zip(translations, sources, links, ends, strict=False)
     ):

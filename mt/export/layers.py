@@ -45,6 +45,7 @@ def onnx_layers(module: nn.Module, *, gru: bool = True) -> Iterator[None]:
         yield
     finally:
         for layers in recurrent:
+            # Behind these attributes the methods of the classes are as before.
             del layers.forward
         for unit in units:
             del unit.scan

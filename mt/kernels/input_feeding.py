@@ -122,6 +122,7 @@ class _Run:
         self.fed = weights.combine.shape[0]
         self.context = attention.values.shape[2]
         new = vectors.new_empty
+        # [T, B, E], so that the vectors of a step lie side by side.
         self.vectors = vectors.transpose(0, 1).to(dtype, memory_format=torch.contiguous_format)
         self.keys = attention.keys.to(dtype)
         self.values = attention.values.to(dtype)

@@ -42,6 +42,7 @@ class FusedAlignment(Function):
         p_choose, q = ctx.saved_tensors
         grad_p = torch.empty_like(p_choose)
         grad_start = torch.empty_like(p_choose[:, 0])
+        # The last block of columns first, as gradients go from right to left.
         _launch_alignment(
             _alignment_backward, ctx.firsts[::-1], p_choose, q, grad_alpha.contiguous(), grad_p, grad_start
         )
@@ -57,6 +58,7 @@ def _launch_alignment(kernel: Any, firsts: range, p_choose: Tensor, *tensors: Te
             leaving = torch.empty_like(entering)
             sizes = (first, steps, positions, abs(firsts.step))
             kernel[(batch,)](p_choose, *tensors, entering, leaving, *sizes, num_warps=1)
+            # What leaves a block enters the next one, whichever way they go.
             entering = leaving
 
 

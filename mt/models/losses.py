@@ -233,6 +233,7 @@ class Aligner(nn.Module):
 
 Term = Callable[["Seq2Seq", Pass, Tensor], Float[Tensor, ""]]
 LOSSES: Mapping[Term, Callable[[ModelConfig], float]] = {
+    # Most attentions do not have these options.
     latency: lambda config: getattr(config.attention, "latency_weight", 0.0),
     quantity: lambda config: getattr(config.attention, "quantity_weight", 0.0),
     reinforce: lambda config: float(config.attention.name == "stochastic"),

@@ -93,6 +93,7 @@ def log_mel_extend(
     index = torch.arange(frame * shift - margin, (frames - 1) * shift - margin + window, device=samples.device)
     index = index % (2 * max(ending, 1))
     sound = available.float()[torch.minimum(index, 2 * ending - 1 - index) - start]
+    # The windows of the frames are views, [1, frames, window].
     features = _energies(sound[None].unfold(1, window, shift), rate, bands)[0]
     first_needed = max(0, frames * shift - margin)
     return features, LogMelState(available[first_needed - start :], frames)

@@ -196,8 +196,7 @@ def draw_path(axes: Axes, delays: Sequence[int] | None, shape: tuple[int, int]) 
     if len(read) != steps or sorted(read) != read or not 0 <= read[0] <= read[-1] <= length:
         raise ValueError(f"delays must be {steps} numbers that rise within 0..{length}")
     # The staircase follows the lines between cells, from above the first target token to below the last.
-    # Row j is crossed at `read[j]`, from its upper edge to its lower one: the points (read[j], j) and (read[j], j +
-    # 1).
+    # Row j is crossed at `read[j]`, from its upper edge to its lower one: the points (read[j], j) and (read[j], j + 1).
     corners = np.stack([np.repeat(read, 2), np.repeat(np.arange(steps + 1), 2)[1:-1]], axis=1) - 0.5
     unread = [*corners, (length - 0.5, steps - 0.5), (length - 0.5, -0.5)]
     axes.add_patch(Polygon(unread, facecolor=_UNREAD, linewidth=0))

@@ -213,6 +213,7 @@ class Field(ABC):
         """
         labels = self.labels(row, positions, tokenizer)
         length = self.length(row)
+        # Functions, since few callers ask for arrivals, units or a drawing.
         arrivals = functools.partial(np.ones, length, np.int64)
         drawn = functools.partial(self.backdrop, row, positions, source)
         return ReadSource(labels, functools.partial(range, positions), arrivals, length, self.milliseconds or 1, drawn)

@@ -106,6 +106,7 @@ class BPEDropout(PieceSampler):
         counts = self._lengths[ids]
         ends = np.cumsum(counts)
         positions = np.arange(ends[-1])
+        # Each symbol stands in `_spelt` at the offset of its piece, and its own place within that.
         symbols = self._spelt[positions + np.repeat(self._offsets[ids] - ends + counts, counts)]
         words = np.repeat(np.cumsum(self._word_starts(ids)), counts)
         # Every round makes the best merge of each word; a word without one is done, and leaves.

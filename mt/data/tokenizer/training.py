@@ -245,6 +245,7 @@ def _with_usual_names(proto: Any, config: TokenizerConfig) -> Any:
     spec = proto.trainer_spec
     if config.placeholders:
         spec.user_defined_symbols.extend(SYNTAX + name for name in config.placeholder_syntaxes)
+    # The special pieces are the first ones.
     for piece, (kind, name) in zip(proto.pieces, _SPECIAL.items(), strict=False):
         setattr(spec, f"{kind}_piece", name)
         piece.piece = name

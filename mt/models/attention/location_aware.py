@@ -55,8 +55,7 @@ class LocationAware(Attention):
 
     def step(self, query: Float[Tensor, "B Q"], memory: Memory, state: State, *, hard: bool = False) -> AttentionStep:
         # The weights of the step before, convolved along the source, join the keys.
-        # Behind a sentence the weights are 0, as the convolution's own padding is: a longer neighbour changes
-        # nothing.
+        # Behind a sentence the weights are 0, as the convolution's own padding is: a longer neighbour changes nothing.
         located = self.project_location(self.locate(state[0][:, None]).transpose(1, 2))  # [B, S, A]
         energy = additive_energy(self.project_query(query)[:, None], memory.keys[0] + located, self.direction)
         weights = masked_softmax(energy, memory.mask[:, None])  # [B, 1, S]

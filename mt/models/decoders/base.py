@@ -289,8 +289,7 @@ class Decoder(nn.Module, ABC):
 
         targets: what the steps predict, of which an attention that mixes predictions learns; None: the next tokens."""
         # Step by step, as in `step`, but without predictions.
-        # No attention that mixes predictions comes here: `ModelConfig` gives it a decoder with a `forward` of its
-        # own.
+        # No attention that mixes predictions comes here: `ModelConfig` gives it a decoder with a `forward` of its own.
         state = self.init_state(memory, hard=hard)
         inputs = []
         steps = []
