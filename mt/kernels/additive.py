@@ -147,8 +147,7 @@ def _additive_backward(queries, keys, grad_energy, grad_queries, grad_keys, grad
                 grad = grad_energy[b, i, j]
                 for h in range(queries.shape[2]):
                     tanh = rational_tanh(queries[b, i, h] + keys[b, j, h])
-                    # The derivative of tanh is 1 - tanh^2. The direction is the same for all pairs: the caller
-                    # multiplies the sums.
+                    # tanh' = 1 - tanh^2. The direction, the same for all, multiplies the sums later.
                     slope = grad - grad * tanh * tanh
                     grad_direction[b, h] += grad * tanh
                     grad_queries[b, i, h] += slope

@@ -97,8 +97,7 @@ class _InputFeeding(Function):
             # Keys, gain and values of the attention: [B, S, T] @ [B, T, H or V].
             queries = run.read[:, :, run.context :].transpose(0, 1)
             by_energies = run.grad_energies.permute(1, 2, 0).to(run.keys.dtype)
-            # Energies are (gain * key) . query, and this is the gradient of gain * key; both factors' own follow
-            # from it.
+            # Energies are (gain * key) . query: of that product this is the gradient, and both factors follow.
             keys = torch.bmm(by_energies, queries).to(run.work)
             values = torch.bmm(run.weights.permute(1, 2, 0).to(run.keys.dtype), run.grad_read.transpose(0, 1))
             attention = run.gain * keys, (keys * run.keys).sum(), values

@@ -258,8 +258,7 @@ class RecurrentLayers(Int8Layer, nn.RNNBase):
         weights: list[Any] = self._flat_weights
         pairs = zip(self._flat_weights_names, weights, strict=True)
         p = self.recurrent_dropout
-        # torch reads the weights from this list at each call, and knows no dropout on them (DropConnect; Merity et
-        # al. 2018).
+        # torch reads the weights from this list, and knows no dropout on them (Merity et al. 2018).
         self._flat_weights = [dropout(weight, p) if name.startswith("weight_hh") else weight for name, weight in pairs]
         try:
             return strategy(*arguments)

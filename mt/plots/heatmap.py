@@ -348,8 +348,7 @@ def _illuminated(pixels: np.ndarray, grid: np.ndarray) -> np.ndarray:
 
 def _spread(size: int, cells: int) -> np.ndarray:
     """Returns the light that each pixel of a side gets from each cell, [size, cells]; rows sum to 1."""
-    # From the middle of each pixel to the middle of each cell, in cells; their light falls off as a normal
-    # distribution.
+    # From the middle of each pixel to that of each cell, in cells; light falls off as a normal curve.
     distances = (np.arange(size) + 0.5)[:, None] / size * cells - (np.arange(cells) + 0.5)
     light = np.exp(-0.5 * (distances / _SPREAD) ** 2)
     return light / light.sum(1, keepdims=True)

@@ -141,8 +141,7 @@ class Worker:
                 self._changed.wait_for(lambda: self._stopping, max(0.0, until - time.monotonic()))
                 # Only work of the same kind, as the oldest job's, can be computed in one batch.
                 alike = [job for job in self._jobs if job.work == self._jobs[0].work]
-            # Outside of the lock: sizes take time, as sources are encoded for them, and the event loop must not
-            # wait for it.
+            # Outside of the lock: to know a size encodes a source, and the event loop must not wait for that.
             chosen = self._chosen(alike)
             if chosen:
                 return chosen

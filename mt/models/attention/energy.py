@@ -202,8 +202,7 @@ class Scaled(Energy):
         return self.energy.keys(encoded)
 
     def forward(self, queries: Float[Tensor, "B T Q"], keys: Float[Tensor, "B S K"]) -> Float[Tensor, "B T S"]:
-        # Products may be in bfloat16, whose 8 bits are too few for sums of exponentials and for the recurrence of
-        # alpha.
+        # Products may be in bfloat16, whose 8 bits are too few for sums of exponentials and for alpha.
         scaled = self.gain * self.energy(queries, keys).float()
         return scaled if self.bias is None else scaled + self.bias
 

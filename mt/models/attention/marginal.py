@@ -147,8 +147,7 @@ class Marginal(Attention):
         """Returns the logarithms of p(a_t = s | y_<t, x): g_t, normalised. transitions: see `_transitions`."""
         log_weights = []
         for step, of_step in enumerate(transitions.unbind(1)):
-            # Normalised at each step, or the sums of likelihoods would grow with T. Sums of several NEVER become
-            # one again.
+            # Normalised at each step, or the sums of likelihoods grow with T; a sum of NEVER is one again.
             log_weights.append(self._advanced(log_forward, of_step).log_softmax(-1).clamp(min=NEVER))
             log_forward = log_weights[-1] if log_likelihoods is None else log_weights[-1] + log_likelihoods[:, step]
         return torch.stack(log_weights, 1)
