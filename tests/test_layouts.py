@@ -1,4 +1,4 @@
-"""docs/layouts.md: its commands write the tables that they promise, from files in the layouts of others."""
+"""Commands of docs/layouts.md and docs/data.md write the tables that they promise, from files in layouts of others."""
 
 import json
 import os
@@ -9,6 +9,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 PAGE = Path(__file__).parents[1] / "docs" / "layouts.md"
@@ -91,10 +93,10 @@ TABLES = {
 }
 
 
-def command_of(name: str) -> str:
+def command_of(name: str, page: Path = PAGE) -> str:
     """The lines of code after the paragraph that begins with a name."""
-    page = PAGE.read_text(encoding="utf-8")
-    found = re.search(rf"^\**{re.escape(name)}\b.*\n\n((?: {{4}}.*\n)+)", page, re.MULTILINE)
+    text = page.read_text(encoding="utf-8")
+    found = re.search(rf"^\**{re.escape(name)}\b.*\n\n((?: {{4}}.*\n)+)", text, re.MULTILINE)
     assert found, name
     return textwrap.dedent(found[1])
 
@@ -145,3 +147,20 @@ def test_commands_in_the_place_of_paths_are_run(folder: Path) -> None:
     run(f"cd DIR; {command_of('Commands')}", folder)
     assert (folder / "train/wav.scp").read_text() == "rec-1 sounds/rec-1.wav\nrec-3 sounds/rec-3.wav\n"
     assert (folder / "sounds/rec-1.wav").read_text() == "s-3 three\n"
+
+
+def test_cells_with_pictures_become_files_and_a_line_for_each_text(tmp_path: Path) -> None:
+    pictures = [{"bytes": b"one", "path": "x.JPG"}, {"bytes": b"two", "path": None}, {"bytes": b"three", "path": None}]
+    texts = [["A dog\n", "A\tcat"], ["A tree"], [None]]
+    pq.write_table(pa.table({"image": pictures, "caption": texts}), tmp_path / "train.parquet")
+    command = command_of("Repositories of the hub keep", PAGE.with_name("data.md"))
+    run(command.replace("audio text", "image caption"), tmp_path)
+    lines = [
+        "path\ttext",
+        "train/0000000.JPG\tA dog",
+        "train/0000000.JPG\tA cat",
+        "train/0000001\tA tree",
+        "train/0000002\t",
+    ]
+    assert (tmp_path / "train.tsv").read_text() == "\n".join([*lines, ""])
+    assert (tmp_path / "train/0000001").read_bytes() == b"two"

@@ -1,6 +1,7 @@
 """Sound and pictures all the way: prepared, trained on, decoded, scored, drawn; by the modules and scripts of text."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ def write_halves(path: Path, words: list[str], draw: np.random.Generator) -> Non
 KINDS: dict[str, dict[str, Any]] = {
     "audio": {
         "write": (write_tones, [*PITCHES], "wav"),
+        "endings": ("SPH", "caf"),
         "field": {"name": "audio", "rate": RATE, "max_seconds": 5.0},
         "frontend": {"name": "logmel", "bands": 24, "channels": 8, "frequency_masks": 0, "time_masks": 0},
         "encoder": {"name": "bilstm", "hidden_size": 32},
@@ -51,6 +53,7 @@ KINDS: dict[str, dict[str, Any]] = {
     },
     "pictures": {
         "write": (write_halves, [*COLOURS], "png"),
+        "endings": ("jfif",),
         "field": {"name": "image", "size": 32},
         "frontend": {"name": "image", "stages": 2, "channels": 16, "dropout": 0.0},
         "encoder": {"name": "none"},
@@ -153,5 +156,9 @@ def test_the_scripts_take_paths(kind, run, folder, corpora, capsys, tmp_path):
     assert capsys.readouterr().out == expected
     call("translate", [str(run), paths[2], "--device", "cpu"])
     assert capsys.readouterr().out.strip() == expected.splitlines()[2]
+    for other in KINDS[kind]["endings"]:
+        renamed = shutil.copy(paths[2], tmp_path / f"renamed.{other}")
+        call("translate", [str(run), str(renamed), "--device", "cpu"])
+        assert capsys.readouterr().out.strip() == expected.splitlines()[2]
     call("evaluate", [str(run), "--corpora", str(corpora), "--device", "cpu", "--out", str(tmp_path / "out")])
     assert (tmp_path / "out/hypotheses/test.txt").read_text() == expected

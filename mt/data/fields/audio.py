@@ -202,7 +202,7 @@ class AudioField(ArrayField):
 
     Config: ClassVar[type[Options]] = AudioConfig
     milliseconds = _MILLISECONDS
-    endings = (".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aiff", ".aif", ".au")
+    endings = (".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aiff", ".aif", ".au", ".caf", ".sph")
 
     def __init__(self, config: AudioConfig) -> None:
         hop = config.rate // FRAMES

@@ -75,7 +75,7 @@ class ImageField(ArrayField):
     """
 
     Config: ClassVar[type[Options]] = ImageConfig
-    endings = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".ppm")
+    endings = (".jpg", ".jpeg", ".jfif", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".ppm")
 
     def __init__(self, config: ImageConfig) -> None:
         super().__init__(np.uint8, (config.size, 3), config.size)
