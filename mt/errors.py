@@ -67,9 +67,13 @@ def nearest(wrong: str, known: Iterable[str]) -> str:
     'did you mean mocha? choices: dot, mocha'
     """
     names = sorted(known)
-    close = difflib.get_close_matches(wrong[:100], names, n=1)  # of a long text it would take seconds
-    hint = f"did you mean {close[0]}? " if close else ""
-    return f"{hint}choices: {', '.join(names)}"
+    return f"{suggested(wrong, names)}choices: {', '.join(names)}"
+
+
+def suggested(wrong: str, known: Iterable[str]) -> str:
+    """Returns the beginning of a clause: it suggests the known name that is close to `wrong`, and is empty without."""
+    close = difflib.get_close_matches(wrong[:100], sorted(known), n=1)  # of a long text it would take seconds
+    return f"did you mean {close[0]}? " if close else ""
 
 
 def require_choice(option: str, chosen: object, known: Collection[str]) -> None:

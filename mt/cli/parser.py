@@ -68,7 +68,10 @@ class Parser(argparse.ArgumentParser):
                 new = RENAMED.get(name, "")
                 if " " in new or new in known:
                     self.error(f"{name} is gone: write {new}")
-                self.error(f"unknown option {shown(name)}: {nearest(name, [flag for flag in known if len(flag) > 2])}")
+                # An option of search may be called as in YAML: --beam-size for --beam.
+                option = f"search.{name[2:].replace('-', '_')}"
+                meant = next((flag for flag, action in known.items() if action.dest == option), name)
+                self.error(f"unknown option {shown(name)}: {nearest(meant, (flag for flag in known if len(flag) > 2))}")
             # By its first spelling, since `--plot-words` and `--no-plot-words` are one option.
             flag = known[name].option_strings[0]
             if flag in typed:

@@ -1,10 +1,9 @@
 """Languages by the codes and names that people use, for metrics that depend on the language. Tables come first, then
 the functions that look names up."""
 
-import difflib
 import re
 
-from mt.errors import UserError, shown
+from mt.errors import UserError, shown, suggested
 from mt.text_io import COMPRESSED
 
 # Other names of languages: codes of ISO 639-2 and -3, codes of countries, and English names. In ISO 639 kr is Kanuri
@@ -77,9 +76,7 @@ def require_language(name: str | None, where: str) -> None:
     language. where: the option with the name."""
     code = "en" if name is None else re.split("[-_]", name.lower())[0]
     if code not in _CODE_OF and not re.fullmatch("[a-z]{2,3}", code):
-        close = difflib.get_close_matches(code[:100], sorted(_CODE_OF), n=1)
-        hint = f"did you mean {close[0]}? " if close else ""
         raise UserError(
-            f"{where}={shown(name or '')} is no language: {hint}give a code of ISO 639, such as zh, ja, ko or de, with "
-            "or without a region"
+            f"{where}={shown(name or '')} is no language: {suggested(code, _CODE_OF)}give a code of ISO 639, such as zh, "
+            "ja, ko or de, with or without a region"
         )

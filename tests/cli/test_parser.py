@@ -57,6 +57,16 @@ def test_a_mistake_is_told_in_one_sentence(parser: Parser, capfd: pytest.Capture
     assert err.startswith(f"error: {sentence}")
 
 
+@pytest.mark.parametrize("flag", ["--beam-size", "--beam_size"])
+def test_a_flag_of_search_may_be_called_as_in_yaml(capfd: pytest.CaptureFixture[str], flag: str):
+    made = Parser("What it does.")
+    made.add_argument("--buffer-size")
+    add_search_options(made)
+    with pytest.raises(SystemExit):
+        made.parse_args([flag, "5"])
+    assert capfd.readouterr().err.startswith(f"error: unknown option {flag}: did you mean --beam? ")
+
+
 @pytest.mark.parametrize(
     "line", ["one --beam 3 two", "--beam 3 one two", "one two --beam=3", "--beam 3 -- one two", "one --beam 3 -- two"]
 )
