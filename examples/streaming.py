@@ -10,7 +10,6 @@ from pydantic import ValidationError
 import mt
 from mt.cli.arguments import add_run_options, add_search_options, chosen_search, load_translator
 from mt.cli.parser import Parser
-from mt.common.about import install
 from mt.errors import shown
 from mt.search.config import SearchConfig, revised_search
 from mt.search.options import EXTRA, MAX_LENGTH
@@ -49,13 +48,7 @@ def parser_of(description: str | None) -> Parser:
 
 def opened(options: argparse.Namespace) -> Policy:
     """Loads a run of texts. Raises UserError where there is none, or where it cannot stream so."""
-    try:
-        translator = load_translator(options)
-    except ModuleNotFoundError as error:
-        raise mt.UserError(
-            f"{options.run} needs {error.name}, which is not installed: {install('train')}, or give an export with "
-            "--engine onnx"
-        ) from error
+    translator = load_translator(options)
     if not translator.field.written:
         kind = translator.config.dataset.field.name
         raise mt.UserError(f"{options.run} reads {kind}, and what comes here is text: name a run that reads text")

@@ -138,6 +138,9 @@ def locate(run: Path, name: str) -> Path:
     """Returns the folder of the named checkpoint of a run, links resolved. `run` may be a checkpoint, too."""
     # The folder of a checkpoint itself, or of a run, in which `last` may lead nowhere after a kill.
     folder = run
+    no_run = f"{run} is not a run folder: it holds no checkpoints/{name}; give the folder that training printed"
+    if not os.path.lexists(run):  # nor can there be one where the name is too long
+        raise UserError(no_run)
     if not all((run / file).is_file() for file in (META, MODEL)):
         folder = run / "checkpoints" / name
         if name == "last" and not (folder / META).is_file():
@@ -148,11 +151,7 @@ def locate(run: Path, name: str) -> Path:
             what = f"holds no file {META}" if folder.is_dir() else "leads to no folder"
             raise UserError(f"{folder} {what}: {_REMEDY}, or copy the whole run folder again")
         present = sorted(path.parent.name for path in run.glob(f"checkpoints/*/{META}") if path.is_file())
-        raise UserError(
-            f"{run} has no checkpoint {name}; it has: {', '.join(present)}"
-            if present
-            else f"{run} is not a run folder: it holds no checkpoints/{name}; give the folder that training printed"
-        )
+        raise UserError(f"{run} has no checkpoint {name}; it has: {', '.join(present)}" if present else no_run)
     # Resolved once: a link may move while file after file is read.
     return folder.resolve()
 

@@ -28,6 +28,10 @@ def test_what_takes_long_is_not_loaded(command, heavy, trained, texts, corpora, 
     assert not {*heavy.split()} & loaded(*words)
 
 
+def test_no_name_of_the_package_loads_torch() -> None:
+    assert "torch" not in loaded("-c", "import mt; [getattr(mt, name) for name in mt.__all__]")
+
+
 @pytest.mark.parametrize("program", ["train.py", "mt/__main__.py", "data_prep/__main__.py"])
 def test_workers_import_nothing_of_the_program(program: str) -> None:
     """Each worker runs the program's file under this name first, and would load all that training needs."""

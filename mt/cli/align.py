@@ -14,7 +14,6 @@ from mt.common.terminal import note, say
 from mt.data.dataset import LINK_UNITS
 from mt.errors import UserError, counted
 from mt.metrics.alignment import alignment_error_rate
-from mt.search.config import revised_search
 from mt.storage import require_writable
 from mt.text_io import read_lines, read_parallel, require_parallel
 
@@ -73,10 +72,12 @@ def align(arguments: Sequence[str] | None = None) -> None:
         if gold or options.words:
             unit = LINK_UNITS[options.words or "marks"]
             translator.link_units = (unit, unit)
+        # Whether the attention chooses one position; else as the run decodes.
+        modes = {"hard": True, "soft": False, "auto": translator.model.supports_hard}
         pairs = translator.align(
             sources,
             targets,
-            hard=_hard(translator, vars(options).get("search.mode")),
+            hard=modes.get(vars(options).get("search.mode")),
             extract=options.extract,
             shift=options.shift,
             symmetrise_with=reverse,
@@ -127,18 +128,6 @@ def _translators(options: argparse.Namespace) -> tuple["Translator", "Translator
     # Options of its own for each, since `load_translator` writes the folder that it has found into them.
     forward, *backward = (load_translator(argparse.Namespace(**vars(options) | {"run": [run]})) for run in options.run)
     return forward, backward[0] if backward else None
-
-
-def _hard(translator: "Translator", mode: str | None) -> bool | None:
-    """Returns whether the attention chooses one position; None: as the run decodes. Raises UserError if it cannot."""
-    from mt.decoding.modes import reads_hard, require_compatible
-
-    if mode is None:
-        return None
-    # Forced alignment takes one step for each token, as a greedy search does.
-    search = revised_search(translator.config.search, {"name": "greedy", "mode": mode})
-    require_compatible(search, translator.model)
-    return reads_hard(search, translator.model)
 
 
 def _print_error(pairs: Sequence["Translation"], gold: Sequence[Links]) -> None:

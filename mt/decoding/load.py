@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
+from mt.common.about import required
 from mt.common.memory import keep_freed
 from mt.common.options import as_written
 from mt.decoding.onnx import MANIFEST, load_graphs
@@ -114,12 +115,14 @@ def load(
         return load_graphs(runs, checkpoint, device, precision)
     # A folder of graphs has a manifest, and no model for torch.
     for folder in runs:
-        if (folder / MANIFEST).is_file():
+        if os.path.isfile(folder / MANIFEST):
             raise UserError(
                 f"{folder} was exported for {as_written('engine', 'onnx')}, which translates, streams and evaluates: "
                 "choose that, or give a run"
             )
-    from mt.decoding.torch_network import load_runs  # Not above: torch takes seconds, and may not be installed.
+    names, engine = " and ".join(map(str, runs)), as_written("engine", "onnx")
+    with required(f"{names} needs torch", "train", f", or give an export with {engine}"):
+        from mt.decoding.torch_network import load_runs  # Not above: torch takes seconds.
 
     keep_freed()
     return load_runs(runs, checkpoint, device, precision)

@@ -5,6 +5,7 @@ its graphs, of which `OnnxStepper` takes the steps, and `load_graphs` makes the 
 """
 
 import contextlib
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -82,7 +83,7 @@ _REMEDY = "copy the folder again"
 def verified(folder: Path) -> Manifest:
     """Reads the manifest of a folder. Raises UserError where a file is not the one that was exported."""
     path = folder / MANIFEST
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise UserError(
             f"{folder} holds no graphs for {as_written('engine', 'onnx')}: make them with mt export RUN --out DIR "
             "--format onnx, and give DIR"

@@ -13,7 +13,6 @@ import numpy as np
 
 from mt.common.terminal import output, say
 from mt.data.fields import Raw, as_list, require_texts
-from mt.decoding.forced import forced_rows
 from mt.decoding.translator import Translator
 from mt.errors import UserError, counted
 from mt.search.hypothesis import penalty
@@ -63,12 +62,15 @@ def likelihoods(
         require_texts(sources, "source")
     require_texts((target for target in targets if not isinstance(target, list | tuple | np.ndarray)), "target")
     translator.refuse_long((target for target in targets if isinstance(target, str)), "target")
+    network = translator.network.in_torch()  # First, since what was exported is refused without torch, too.
+    from mt.decoding.forced import forced_rows  # Not above: it needs torch.
+
     encoded = translator.encoded(sources)
     target = translator.tokenizers.target
     ids = [target.encode([text])[0] if isinstance(text, str) else list(text) for text in targets]
     # Batches are sorted by length and padded, so that results are put back into the order of the pairs.
     likelihood_of: dict[int, Likelihood] = {}
-    for indices, loss in forced_rows(translator.network.in_torch(), encoded, ids, search):
+    for indices, loss in forced_rows(network, encoded, ids, search):
         for i, of_tokens in zip(indices, (-loss.token_losses).cpu().double().tolist(), strict=True):
             log_probs = tuple(of_tokens[: len(ids[i])])
             score = sum(log_probs) / penalty(len(log_probs), exponent)

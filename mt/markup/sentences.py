@@ -12,8 +12,7 @@ from pathlib import Path
 
 import regex
 
-from mt.common.about import install
-from mt.errors import UserError
+from mt.common.about import required
 
 WINDOW = 4_000
 """How many characters are cut at once: after an open quotation mark, sentencex takes quadratic time."""
@@ -143,12 +142,8 @@ def _abbreviations(language: str, kind: str) -> frozenset[str]:
 
 def _parts(text: str, language: str) -> Iterator[str]:
     """Yields the parts of a text that sentencex takes for sentences, in time that is proportional to its length."""
-    try:
+    with required("a text is cut into sentences by sentencex", "markup"):
         from sentencex import segment  # Not above: it is optional.
-    except ImportError:
-        raise UserError(
-            f"a text is cut into sentences by sentencex, which is not installed: {install('markup')}"
-        ) from None
     begin = 0
     width = WINDOW
     while begin < len(text):

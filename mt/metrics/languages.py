@@ -77,6 +77,6 @@ def require_language(name: str | None, where: str) -> None:
     code = "en" if name is None else re.split("[-_]", name.lower())[0]
     if code not in _CODE_OF and not re.fullmatch("[a-z]{2,3}", code):
         raise UserError(
-            f"{where}={shown(name or '')} is no language: {suggested(code, _CODE_OF)}give a code of ISO 639, such as zh, "
-            "ja, ko or de, with or without a region"
+            f"{where}={shown(name or '')} is no language: {suggested(code, _CODE_OF)}give a code of ISO 639, such as "
+            "zh, ja, ko or de, with or without a region"
         )

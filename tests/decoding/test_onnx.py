@@ -216,10 +216,14 @@ def test_refusals(trained: Path, graphs: Path, tmp_path: Path) -> None:
             call()
 
 
-def test_alignment_is_refused_where_torch_is_absent(graphs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_alignment_and_likelihoods_are_refused_where_torch_is_absent(
+    graphs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ours = mt.load(graphs, engine="onnx")
     monkeypatch.setitem(sys.modules, "mt.decoding.forced", None)  # its import fails, as without torch
-    require_refusal(lambda: ours.align("two", "zwei"), "^what was exported translates, streams and evaluates, and this")
+    sentence = "^what was exported translates, streams and evaluates, and this"
+    require_refusal(lambda: ours.align("two", "zwei"), sentence)
+    require_refusal(lambda: mt.likelihoods(ours, ["two"], ["zwei"]), sentence)
 
 
 def test_damage(graphs: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import pickle  # noqa: TID251 - to make hostile ones
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -155,6 +156,8 @@ def without_best(remove: Callable[[Path], object]) -> Callable[[Path], Path]:
 
 PLACES: list[tuple[Callable[[Path], Any], str]] = [
     (lambda run: mt.load(run / "absent"), "absent is not a run folder: .* give the folder that training printed"),
+    (lambda run: mt.load("a" * 5000), "a is not a run folder: it holds no checkpoints/best; give the folder that t"),
+    (lambda run: mt.load("a" * 5000, engine="onnx"), "a holds no graphs for engine=onnx: make them with mt export"),
     (lambda run: mt.load(run, checkpoint="beast"), "run has no checkpoint beast; it has: .*best, last, update-"),
     (
         without_best(lambda best: (best / "meta.json").unlink()),
@@ -178,6 +181,13 @@ PLACES: list[tuple[Callable[[Path], Any], str]] = [
 def test_a_place(call: Callable[[Path], Any], facts: str, run: Path) -> None:
     require_refusal(lambda: call(run), facts)
     assert not (run / "mean").exists()
+
+
+def test_a_run_where_torch_is_absent(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mt.decoding.torch_network", None)  # its import fails, as without torch
+    command = r"pip install 'attentive-mt\[train\]'"
+    sentence = rf"^{run} needs torch, which is not installed: {command}, or give an export with engine=onnx$"
+    require_refusal(lambda: mt.load(run), sentence)
 
 
 # What a run goes on from. Of `training.safetensors`, a function is given its tensors, and the name of one of a matrix.

@@ -117,15 +117,6 @@ def test_a_first_draft_is_made_before_anything_comes(trained: Path, monkeypatch:
     assert drafted
 
 
-def test_a_run_without_torch_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    def load(options: object) -> None:
-        raise ModuleNotFoundError("No module named 'torch'", name="torch")
-
-    monkeypatch.setattr("examples.streaming.load_translator", load)
-    sentence = r"^RUN needs torch, which is not installed: pip install .*\[train\].*, or give an export with --engine"
-    require_refusal(lambda: opened(parser_of(None).parse_args(["RUN"])), sentence)
-
-
 def test_options_choose_the_policy(trained: Path, translator: mt.Translator) -> None:
     options = [str(trained), "--device", "cpu", "--search"]
     policy = opened(parser_of(None).parse_args([*options, "agree", "--n", "3", "--hold", "1"]))

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field as Option, field_validator
 
-from mt.common.about import install
+from mt.common.about import required
 from mt.common.backdrop import Picture
 from mt.common.options import Options
 from mt.data.arrow import numbers
@@ -104,10 +104,8 @@ class ImageField(ArrayField):
         side = self._size_of_side
         if isinstance(source, np.ndarray) and (source.shape, source.dtype) == ((side, side, 3), np.uint8):
             return source
-        try:
+        with required("pictures are read by Pillow", "images"):
             import PIL.Image
-        except ImportError as error:
-            raise UserError(f"pictures are read by Pillow, which is not installed: {install('images')}") from error
         # Other arrays are pictures to be scaled.
         if isinstance(source, np.ndarray):
             if source.dtype != np.uint8 or source.ndim not in (2, 3) or source.shape[2:] not in ((), (3,), (4,)):

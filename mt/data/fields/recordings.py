@@ -17,9 +17,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from mt.common.about import install
+from mt.common.about import required
 from mt.data.fields.base import SourceError
-from mt.errors import UserError
 
 _MARK = "#t="
 _SPAN = re.compile(rf"{_MARK}([0-9]+(?:\.[0-9]+)?),([0-9]+(?:\.[0-9]+)?)$")
@@ -79,10 +78,8 @@ def opened_recording(source: str | Path | bytes) -> Iterator[Recording]:
 
     Raises SourceError, also from within the body, where it cannot be read.
     """
-    try:
+    with required("sound is read by soundfile", "speech"):
         import soundfile
-    except ImportError as error:
-        raise UserError(f"sound is read by soundfile, which is not installed: {install('speech')}") from error
     name = named(source)
     path, span = _parted(name)
     # First refuse what libsndfile would read wrongly, or refuse with words that do not help.
