@@ -44,7 +44,9 @@ def main() -> None:
             )
         rows.append(columns)
     # A form in capitals may look like tags, so all lines decide.
-    second, third = (sum(TAGS.fullmatch(row[place]) is not None for row in rows) for place in (1, 2))
+    first, second, third = (sum(TAGS.fullmatch(row[place]) is not None for row in rows) for place in range(3))
+    if first > max(second, third):
+        raise UserError("the tags are in the first column: bring the columns into the order lemma, form and tags")
     for lemma, *others in rows:
         form, tags = others if third >= second else others[::-1]
         print(*(f"+{tag}" for tag in re.findall(r"[^;,()\s]+", tags)), f"{spelt(lemma)}\t{spelt(form)}")

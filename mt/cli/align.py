@@ -73,7 +73,7 @@ def align(arguments: Sequence[str] | None = None) -> None:
             unit = LINK_UNITS[options.words or "marks"]
             translator.link_units = (unit, unit)
         # Whether the attention chooses one position; else as the run decodes.
-        modes = {"hard": True, "soft": False, "auto": translator.model.supports_hard}
+        modes = {None: None, "hard": True, "soft": False, "auto": translator.model.supports_hard}
         pairs = translator.align(
             sources,
             targets,

@@ -27,8 +27,8 @@ word's --n pronunciations sum to 1, before --threshold leaves some out.
 --dictionary has words whose pronunciations are known: a word, a tab or a blank, and its phones in each line, as in
 data of dataset=letters, in a lexicon, or in dictionaries of CMUdict and MFA. Slashes and commas around pronunciations,
 as of ipa-dict, are refused. All that it has are taken as they are, and the model writes the others. A word that it
-lacks is looked for in small letters. Letters that the model has never seen are read as small ones, and punctuation and
-invisible marks that it has never seen are left out.
+lacks is looked for in small letters. Letters that the model has never seen are read as small ones or without their
+accents, and punctuation and invisible marks that it has never seen are left out.
 
 --map gives the phones of a voice for those of the model: in each line a phone of the model, and those of the voice;
 nothing after a phone that is left out. It must have all phones of the model. A dictionary has the phones of the voice

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
+from unicodedata import normalize
 
 import regex
 
@@ -30,6 +31,7 @@ _JOINED = re.compile(r'^/.*/$|^".*"$|\S,')
 as of CharsiuG2P. A phone may begin with a comma, as a mark of stress, or be one."""
 _ALIKE = re.compile(r" #[1-9]\d*$", re.ASCII)
 """Kaldi's mark of words that sound alike. `#0` is a phone of Chinese voices of sherpa-onnx."""
+_ACCENTS = re.compile("[\u0300-\u036f]")  # of alphabets; what other scripts combine are letters
 _LEAST = 0.0001
 """The smallest probability that is written, since Kaldi takes none of 0."""
 
@@ -145,11 +147,17 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def readable(source: Tokenizer, words: Sequence[str]) -> list[str]:
     """Returns each word as a model can best read it: as it is spelt, in small letters, or without punctuation and
-    invisible marks too, whichever has the fewest letters that the model has never seen."""
+    invisible marks too, or without accents of letters that the model has never seen, whichever has the fewest of
+    these."""
     small = [word.lower() for word in words]
     # Nobody sees marks of Cf: soft hyphens, joiners, and marks of direction.
     bare = [regex.sub(r"[\p{P}\p{Cf}]", "", word) or word for word in small]
-    counted = (zip(form, map(len, unseen(source, form)), strict=True) for form in (words, small, bare))
+    # The accent alone may be new, on a letter that the model knows without it.
+    accents = (_ACCENTS.findall(normalize("NFD", "".join(letters))) for letters in unseen(source, small))
+    plain = [
+        normalize("NFD", word).translate(dict.fromkeys(map(ord, new))) for word, new in zip(small, accents, strict=True)
+    ]
+    counted = (zip(form, map(len, unseen(source, form)), strict=True) for form in (words, small, bare, plain))
     return [min(of_word, key=lambda pair: pair[1])[0] for of_word in zip(*counted, strict=True)]
 
 

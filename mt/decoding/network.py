@@ -4,7 +4,7 @@
 into which a `Part` hooks.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -127,14 +127,6 @@ class Part:
         return batch.hypotheses
 
 
-def _with_bar(batches: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-    """Yields batches, and shows how many sentences are decoded."""
-    with Bar("decoding", sum(map(len, batches)), "sentences", leave=False) as bar:
-        for indices in batches:
-            yield indices
-            bar.update(len(indices))
-
-
 def decode_rows(
     network: Network, rows: Sequence[Row], search: SearchConfig, parts: Sequence[Part] = (), *, progress: bool = False
 ) -> list[Sequence[Hypothesis]]:
@@ -145,17 +137,19 @@ def decode_rows(
     # This process decodes its share of the batches.
     batches = network.batches(rows, search)
     share: list[BatchHypotheses] = []
-    for indices in _with_bar(batches) if progress else batches:
-        go_on()  # raises where the work was given up, as in each step of a search
-        sources = [np.asarray(rows[i]) for i in indices]
-        with network.encoded(sources, search) as batch:
-            limits = [search.longest(length) for length in batch.lengths]
-            processors = [each for part in parts for each in part.processors(indices, limits)]
-            decoded = decode(search, *batch, sources, processors)
-        # Outside, since a part may encode the sources once more.
-        for part in parts:
-            decoded = part.revised(DecodedBatch(network, search, indices, sources, decoded))
-        share.append((indices, decoded))
+    with Bar("decoding", sum(map(len, batches)), "sentences", leave=False, shown=progress) as bar:
+        for indices in batches:
+            go_on()  # raises where the work was given up, as in each step of a search
+            sources = [np.asarray(rows[i]) for i in indices]
+            with network.encoded(sources, search) as batch:
+                limits = [search.longest(length) for length in batch.lengths]
+                processors = [each for part in parts for each in part.processors(indices, limits)]
+                decoded = decode(search, *batch, sources, processors)
+            # Outside, since a part may encode the sources once more.
+            for part in parts:
+                decoded = part.revised(DecodedBatch(network, search, indices, sources, decoded))
+            share.append((indices, decoded))
+            bar.update(len(indices))
     # Each process has decoded its share of the batches; now all processes get all hypotheses.
     for indices, batch_hypotheses in network.merged(share):
         for i, best in zip(indices, batch_hypotheses, strict=True):

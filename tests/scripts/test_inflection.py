@@ -48,6 +48,12 @@ def test_a_line_without_three_columns_is_refused(line: str):
     assert done.stderr.decode().startswith("error: line 2 has no lemma, form and tags with tabs between")
 
 
+def test_tags_in_the_first_column_are_refused():
+    done = converted("V;PST\tgehen\tging\nN;PL\tUSA\tUSA\n")
+    sentence = "error: the tags are in the first column: bring the columns into the order lemma, form and tags\n"
+    assert (done.returncode, done.stdout, done.stderr.decode()) == (1, b"", sentence)
+
+
 def test_a_text_that_is_not_utf_8_is_refused():
     done = converted("gehen\tging\tV\n\udcff\n")
     assert done.returncode == 1 and done.stderr.startswith(b"error: standard input, line 2 is not UTF-8")

@@ -252,6 +252,11 @@ def test_unknown_letters_are_noted(written: Written) -> None:
     assert "note: 2 words have letters that the model has never seen (я ё), first bяd\n" in done.err
 
 
+def test_an_accent_that_nobody_has_seen_is_left_out(written: Written) -> None:
+    done = written("b\u00e0d\nBA\u0304D\n")
+    assert (done.out, done.err) == (f"b\u00e0d {spelt('bad')}\nBA\u0304D {spelt('bad')}\n", "")
+
+
 def test_letters_that_nobody_has_seen_are_read_as_small_ones_and_marks_left_out(written: Written, write: Write) -> None:
     known = write("known", "add\tb\nBED\tI@\n")
     done = written("Bad\nAdd\nBed\nBED\nb-ad\nB’ed\n-\n\u200db\u00adad\n", "--dictionary", known)
