@@ -66,7 +66,7 @@ def origin(config: DatasetConfig, source: str) -> str:
     """Returns the place in the tables that names the source of an example: `train.tsv, line 3`."""
     if config.generator is not None:
         return config.name
-    for split in _tables_or_texts(config).splits.values():
+    for _, split in sorted(_tables_or_texts(config).splits.items()):  # dev and test are read before train
         for place, example in split.records():
             if os.path.relpath(config.media / example.source.strip(), config.media) == os.path.normpath(source):
                 return place

@@ -73,6 +73,7 @@ def test_dev_and_test_are_refused_where_train_is_cleaned(tmp_path: Path) -> None
     reasons = ("longer than 1 seconds (dataset.field.max_seconds)", "without sound", "empty")
     assert corpus.meta["dropped"] == dict.fromkeys(reasons, 1)
     write_tables(tmp_path)
+    add(tmp_path, "long.wav\ta\n")
     add(tmp_path, "long.wav\ta\n", "dev")
     long = "has 1.5 seconds, more than the 1 of dataset.field.max_seconds: cut it into utterances, or raise that"
     assert refusal(sound_config(tmp_path), tmp_path) == f"{tmp_path}/dev.tsv, line 4: {tmp_path}/long.wav {long}"
