@@ -32,7 +32,7 @@ _BLOCKS = frozenset(
         "section select source summary table tbody td template textarea tfoot th thead title tr track ul video",
     )
 )
-_KEPT = frozenset(["code", "kbd", "samp", "var"])
+_KEPT = frozenset(["code", "kbd", "samp", "var", "mat-icon"])
 _KEPT_BLOCKS = frozenset(["script", "style", "svg", "math", "pre"])
 _SPLIT = frozenset(re.findall(r"\w+", "b big em i mark s small strike strong sub sup u"))
 _VOID = frozenset(re.findall(r"\w+", "area br embed img input param wbr"))
@@ -86,7 +86,8 @@ def start(tag: str, attributes: Mapping[str, str | None]) -> Event:
     block = tag in _BLOCKS
     if tag in _VOID:
         return Event("empty", "", tag, breaks=tag in _PARTING)
-    named = "notranslate" in (attributes.get("class") or "").split()
+    # Fonts draw icons in place of their names.
+    named = re.search(r"(?<!\S)(notranslate(?!\S)|material-(icons|symbols))", attributes.get("class") or "")
     if tag in _KEPT_BLOCKS or tag in _KEPT or named or (attributes.get("translate") or "").lower() == "no":
         return Event("start", "", tag, "kept block" if block or tag in _KEPT_BLOCKS else "kept")
     # An element with an id may not be written twice.

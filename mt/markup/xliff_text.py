@@ -108,7 +108,9 @@ def _characters(raw: str, *, literal: bool) -> Iterator[Event]:
     document defines is a word."""
     for piece in [raw] if literal else _REFERENCE.split(raw):
         if literal or not piece.startswith("&"):
-            yield from (Event("text", character, text=character) for character in piece)
+            # A line break that is written as such, as in strings of Xcode, ends a sentence; one within a path does not.
+            for found in re.findall(r"\\n(?![a-z])|(?<![\w:])\\n|.", piece, re.DOTALL):
+                yield Event("text", found, text=found) if len(found) == 1 else Event("empty", found, role="block")
             continue
         decoded = _decoded(piece)
         if decoded == piece:

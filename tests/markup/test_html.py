@@ -52,6 +52,11 @@ PLACED = [
     # Code, and what says so, is left, and stands at its place.
     ("Run <code>ls <b></code> now .", "Führe jetzt aus .", "0-0 0-2 1-1 2-3", "Führe <code>ls <b></code> jetzt aus ."),
     ('See <b translate="no">A <i>B</i></b>, do', "Sah , ja", "0-0 1-1 2-2", 'Sah <b translate="no">A <i>B</i></b>, ja'),
+    # So is the name of an icon, which its font draws as one sign.
+    ("<mat-icon>add box</mat-icon> Add", "Neu", "0-0", "<mat-icon>add box</mat-icon> Neu"),
+    ('<i class="x material-icons">a</i> Add', "Neu", "0-0", '<i class="x material-icons">a</i> Neu'),
+    ('<i class="material-symbols-sharp">a</i> Add', "Neu", "0-0", '<i class="material-symbols-sharp">a</i> Neu'),
+    ('<i class="notranslated">a</i> b', "A B", "0-0 1-1", '<i class="notranslated">A</i> B'),
     # So is an element with a name of our own.
     ("<word>a b</word> c", "C B A", "0-2 1-1 2-0", "C <word>B A</word>"),
     # Blanks and entities stay as they are written.

@@ -148,6 +148,9 @@ def test_segments_of_cat_tools_are_translated_one_by_one() -> None:
             '<x id="START_LINK"/>e<x id="CLOSE_LINK"/> d <x id="START_LINK_1"/>c b<x id="CLOSE_LINK"/> a',
         ),
         ("a b %#@red_cars@ c %arg", "c b a %#@red_cars@ %arg"),
+        # So is a line break that is written as such; within a path it is none.
+        (r"a b\n\nC d:\nE, f.\n g", r"b a\n\nd: C\nf. E,\n g"),
+        (r"C:\new d\n", r"d C:\new\n"),
         # The texts of a plural of Symfony or Laravel are translated one by one, and one of ICU stays whole.
         ("{0} a b|{1} c d|]1,Inf] %count% e", "{0} b a|{1} d c|]1,Inf] %count% e"),
         ("[0,1]a b|[2,*]:count c", "[0,1]b a|[2,*]c :count"),
