@@ -23,14 +23,14 @@ def sound(frames: int = 4) -> bytes:
     return file.getvalue()
 
 
-def tarred(*members: tuple[str, bytes] | tarfile.TarInfo, mode: str = "w:gz") -> bytes:
+def tarred(*members: tuple[str | tarfile.TarInfo, bytes] | tarfile.TarInfo, mode: str = "w:gz") -> bytes:
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode=mode) as archive:  # type: ignore[call-overload]
         for member in members:
             if isinstance(member, tarfile.TarInfo):
                 archive.addfile(member)
                 continue
-            about = tarfile.TarInfo(member[0])
+            about = member[0] if isinstance(member[0], tarfile.TarInfo) else tarfile.TarInfo(member[0])
             about.size = len(member[1])
             archive.addfile(about, io.BytesIO(member[1]))
     return file.getvalue()

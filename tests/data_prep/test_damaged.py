@@ -161,6 +161,15 @@ def test_what_unpacks_without_end_is_not_unpacked(kind: str, offer: Callable[...
     assert "it unpacks to more than 4 MiB" in refused(tmp_path, offer, kind, without_end(), {})
 
 
+def test_a_sparse_file_is_as_large_as_it_says(offer: Callable[..., None], tmp_path: Path) -> None:
+    """It has 44 bytes in the archive, and 5 MiB of zeros behind them, which are more than all may have."""
+    about = tarfile.TarInfo("x/0_theo_5.wav")
+    about.pax_headers = {"GNU.sparse.map": f"0,{len(sound(0))}", "GNU.sparse.size": str(5 << 20)}
+    content = tarred((about, sound(0)))
+    assert len(content) < 1000
+    assert "x/0_theo_5.wav is no plain file, or too large" in refused(tmp_path, offer, "recordings", content, {})
+
+
 def test_two_at_once_make_one_folder(offer: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     @contextlib.contextmanager
     def locked(*_: object) -> Iterator[None]:

@@ -94,6 +94,14 @@ def test_cleaning_keeps_order_and_counts(tmp_path: Path) -> None:
     assert train.shown == {"empty": [2, "", "b"], "duplicate (drop_duplicates)": (None, "x", "y")}
 
 
+def test_the_first_dropped_pair_of_all_shards_is_shown(tmp_path: Path) -> None:
+    with small_shards(characters=1000, pairs=2):
+        raw = raw_of([Example(*pair) for pair in (("a", "b"), ("", "c"), ("a", "b"), ("", "d"))], tmp_path / "raw")
+    assert len(raw) == 2
+    train = Counts.of(_make(raw, tmp_path / "made"), Duplicates())
+    assert train.shown == {"empty": [2, "", "c"]}
+
+
 def test_several_processes_give_what_one_gives(tmp_path: Path) -> None:
     with small_shards(characters=40, pairs=7):
         raw = raw_of([Example(f"word {number % 30}", "Wort") for number in range(60)], tmp_path / "raw")

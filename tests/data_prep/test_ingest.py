@@ -70,3 +70,17 @@ def test_of_equal_pairs_the_first_stays(tmp_path: Path) -> None:
     rows = [row for raw in shards for row in raw.read().select(["source", "target", "links"]).to_pylist()]
     assert [tuple(row.values()) for row in rows] == [pair[:3] for pair in pairs[:3]]
     assert duplicates == (2, ["a", "b"])
+
+
+def test_the_first_of_several_duplicates_is_shown(tmp_path: Path) -> None:
+    """Of those of one table, and of several."""
+    pairs = [Example(*pair) for pair in ("za", "bb", "aa", "bb", "za", "aa")]
+    config = DatasetConfig.model_validate(
+        {"folder": "x", "source": "en", "target": "de", "cleaning": {"drop_duplicates": True}}
+    )
+    for size in (2, 6):
+        folder = tmp_path / str(size)
+        folder.mkdir()
+        with small_shards(characters=1000, pairs=size):
+            ingest(Source({"train": RawSplit(partial(iter, pairs), ("", ""))}, str), config, folder)
+        assert raw_shards(folder)[1] == (3, ["b", "b"]), size

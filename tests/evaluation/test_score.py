@@ -102,6 +102,17 @@ def test_one_forced_pass_gives_loss_links_and_statistics(hard: bool, trained_har
     assert (without.loss, without.links) == (forced.loss, []) and without.stats.scores() == forced.stats.scores()
 
 
+def test_links_join_words_where_gold_links_do(trained: Path, split: Split, monkeypatch: pytest.MonkeyPatch) -> None:
+    translator = load(trained, device="cpu")
+    translator.link_units = ("word", "word")
+    words = teacher_forced_pass(translator, split, links=True)
+    translator.link_units = ("char", "char")
+    assert teacher_forced_pass(translator, split, links=True).links != words.links
+    monkeypatch.setattr(Split, "links", lambda self: ["", "0-0", *[""] * (len(self) - 2)])  # of one pair
+    gold = teacher_forced_pass(translator, split, links=True)
+    assert (gold.links, gold.linkable) == (words.links, words.linkable)
+
+
 def test_alignment_error() -> None:
     score = alignment_error(["0-0 1-1"], ["0-0 1-2 1p1"])
     assert alignment_error(["0-0", "0-0 1-1"], ["0-0", ""]).signature.startswith("n:1|")  # of the second nobody knows

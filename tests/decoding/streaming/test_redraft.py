@@ -2,8 +2,10 @@
 
 import math
 import random
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -18,6 +20,7 @@ from mt.errors import UserError
 from mt.evaluation.score import simultaneous
 from mt.kernels import hard_step as kernel
 from mt.search.config import BeamConfig, SearchConfig, WaitKConfig
+from mt.search.hypothesis import Windows
 from mt.search.policies import AgreeConfig, AlignAttConfig, RetranslateConfig
 from tests.decoding.streaming.conftest import MONOTONIC, SEARCH, Sources, noises, offline
 
@@ -324,6 +327,27 @@ def test_terms_are_chosen_by_a_model_with_the_same_stops(attention: str, setting
         rows = ours.tokenizers.source.encode([text])
         asked = {"texts": [text], "requests": [request]}
         assert ours.decode(rows, threshold, **asked)[0][0].ids == lowered.decode(rows, SEARCH, **asked)[0][0].ids
+
+
+def test_alignatt_does_not_look_at_the_end_of_the_source(ours, sentences) -> None:
+    """Attention that has nowhere to go rests there: a token is judged by where it attends beside."""
+    search = AlignAttConfig(f=1, **BEAM)
+    session = session_of(ours, search)
+    session.read(sentences(1, least=4, most=6)[0])
+    best = session.translation
+    weights = np.zeros((len(best.ids), len(best.source_tokens)), np.float32)
+    weights[:, 0], weights[:, -1] = 0.4, 0.6
+    draft = session._draft(replace(best, windows=Windows.whole(weights)))
+    assert search.writes(draft) >= draft.end - 1 > 0  # the last one may go on
+
+
+def test_a_last_word_that_is_cut_is_final_as_a_whole(ours, sentences) -> None:
+    search = RetranslateConfig(beam_size=3, max_length=2)
+    texts = [" ".join(source) for source in sentences(9, least=3, most=6)]
+    found = simulated(ours.translator, ours.tokenizers.source.encode(texts), search, texts)
+    cut = [best.timing for (best,) in found if best.cut]
+    assert [timing.words_read[-1] for timing in cut] == [timing.word_delays[-1] for timing in cut]
+    assert any(timing.word_delays[-1] < timing.source_words for timing in cut)
 
 
 def test_nothing_is_written_by_what_may_become_part_of_a_term(ours, sentences) -> None:
