@@ -10,6 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry, Histogram
 
 from mt.common.stop import go_on
+from mt.errors import UserError
 from mt.serve.limits import Limits, RequestError
 from mt.serve.worker import AGAIN, Worker
 
@@ -37,6 +38,25 @@ class Endless(Work):
         super().do(items)
         while True:
             go_on()
+
+
+class Held(Work):
+    """Waits until it is let go, and asks then whether it is to go on. An item below 0 is impossible."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let = threading.Event()
+
+    def size(self, item: int) -> int:
+        if item < 0:
+            raise UserError("it is too long")
+        return item
+
+    def do(self, items: Sequence[int]) -> list[int]:
+        super().do(items)
+        self.let.wait(60)
+        go_on()
+        return [*items]
 
 
 class Piecewise(Work):
@@ -93,6 +113,45 @@ def test_what_a_client_gives_up_ends(worker: Worker):
         return await worker.do(Work(), 5)
 
     assert asyncio.run(ask()) == [5]
+
+
+@pytest.mark.parametrize("worker", [{"batch_tokens": 1}], indirect=True)
+def test_what_came_with_something_impossible_is_not_begun(worker: Worker):
+    held = Held()
+
+    async def ask() -> list[int]:
+        with pytest.raises(UserError, match=r"^it is too long$"):
+            await worker.do(held, 1, -1, 5)
+        held.let.set()
+        return await worker.do(Work(), 2)
+
+    assert asyncio.run(ask()) == [2]
+    assert held.batches == [[1]]
+
+
+def test_what_one_gives_up_goes_on_for_another(worker: Worker):
+    async def ask() -> list[int]:
+        first, held = Held(), Held()
+        running = asyncio.create_task(worker.do(first, 1))
+        await asyncio.to_thread(first.begun.wait)
+        leaving, staying = (asyncio.create_task(worker.do(held, item)) for item in (2, 3))
+        await asyncio.sleep(0)
+        first.let.set()
+        await asyncio.to_thread(held.begun.wait)
+        assert held.batches == [[2, 3]]
+        leaving.cancel()
+        await asyncio.wait([leaving, running])
+        held.let.set()
+        return await staying
+
+    assert asyncio.run(ask()) == [3]
+
+
+def test_nothing_is_taken_while_the_server_stops(worker: Worker):
+    worker.stop()
+    with pytest.raises(RequestError, match=r"^the server is stopping") as stopping:
+        asyncio.run(worker.do(Work(), 1))
+    assert stopping.value.status == 503
 
 
 @pytest.mark.parametrize("worker", [{"queue": 3}], indirect=True)
