@@ -131,6 +131,8 @@ def test_aligned_words_and_exports_have_the_confidences_of_the_run(run: Path, tm
     (run / FILE).write_text(json.dumps(table.model_dump()))
     one = load(run, device="cpu")
     export(run, tmp_path / "export")
+    export(run, tmp_path / "last", checkpoint="last")
+    assert not (tmp_path / "last" / FILE).exists()  # a table is of the best
     translations = one.translate(TEXTS, GreedyConfig())
     aligned = one.align(TEXTS, [translation.text for translation in translations])
     carried = load(tmp_path / "export", device="cpu")

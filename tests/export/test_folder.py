@@ -73,9 +73,13 @@ def test_a_row_of_zeros_and_what_was_not_learnt(tmp_path: Path) -> None:
 
 def test_it_has_the_licence_of_this_project_or_another(trained, exported, tmp_path):
     assert "MIT License" in (exported["int8"] / "LICENSE").read_text()
-    (tmp_path / "terms").write_text("For friends.")
+    (tmp_path / "terms").write_text("For friends.\n\n")
     export(trained, tmp_path / "new" / "export", licence=tmp_path / "terms")
     assert (tmp_path / "new" / "export" / "LICENSE").read_text() == "For friends.\n"
+    (tmp_path / "terms").write_bytes(b"\xff")
+    for name in ("terms", "none"):
+        sentence = rf"^{tmp_path}/{name} cannot be read as text \(.*\): give the file of a licence$"
+        require_refusal(lambda name=name: export(trained, tmp_path / "other", licence=tmp_path / name), sentence)
 
 
 def test_an_empty_folder_is_taken_and_another_is_not(trained: Path, tmp_path: Path) -> None:

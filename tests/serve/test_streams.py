@@ -225,7 +225,45 @@ def test_there_are_as_many_streams_as_the_server_takes(streaming: Client):
             asked(stack.enter_context(opened(streaming)), {"words": "two"})
         with opened(streaming) as connection:
             sentence = json.loads(connection.recv(timeout=20))["error"]
+            with pytest.raises(ConnectionClosed) as closed:
+                connection.recv(timeout=20)
     assert sentence.startswith("3 streams of this run are open: try again")
+    assert closed.value.rcvd is not None and closed.value.rcvd.code == 1013
+
+
+def test_the_bound_is_of_one_source(streaming: Client):
+    long = "two " * 40
+    with opened(streaming, {"run": "soft"}) as connection:
+        for _ in range(2):
+            assert asked(connection, {"words": long})["read"] == 40
+            assert asked(connection, {"end": True})["done"]
+
+
+def test_a_translation_that_is_cut_says_so(streaming: Client):
+    for more, cut in (({"max_length": 1}, True), ({}, None)):
+        with opened(streaming, {"run": "soft", "search": {"name": "retranslate"} | more}) as connection:
+            asked(connection, {"words": TEXT})
+            assert asked(connection, {"end": True}).get("cut") == cut
+
+
+def test_what_is_no_sound_closes_a_stream_of_sounds(serving, sounds: Translator):
+    with serving({"sounds": sounds}) as client:
+        for message, sentence in (
+            (b"\0\0\0", "a message has half a sample: send whole ones, of 16 bits each"),
+            ('{"words": "a"}', "the run sounds reads audio, and no words: send samples"),
+            ('{"tail": "a"}', "the run sounds reads audio, and no words: send samples"),
+        ):
+            with opened(client) as connection:
+                connection.send(message)
+                assert json.loads(connection.recv(timeout=20)) == {"error": sentence}
+        with connect(f"ws://127.0.0.1:{client.port}/api/stream") as connection:
+            connection.send(b"\0\0")
+            assert json.loads(connection.recv(timeout=20))["error"].startswith("the first message is to say what is")
+
+
+def test_a_stream_to_which_nothing_comes_is_closed(serving, translator: Translator):
+    with serving({"soft": translator}, Limits(idle=0.05)) as client, opened(client) as connection:
+        assert json.loads(connection.recv(timeout=20)) == {"error": "nothing came for too long: begin again"}
 
 
 def test_a_page_of_another_origin_opens_none(streaming: Client):
