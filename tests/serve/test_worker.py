@@ -131,17 +131,19 @@ def test_what_came_with_something_impossible_is_not_begun(worker: Worker):
 
 def test_what_one_gives_up_goes_on_for_another(worker: Worker):
     async def ask() -> list[int]:
-        first, held = Held(), Held()
+        first, held, other = Held(), Held(), Work()
         running = asyncio.create_task(worker.do(first, 1))
         await asyncio.to_thread(first.begun.wait)
-        leaving, staying = (asyncio.create_task(worker.do(held, item)) for item in (2, 3))
+        asked = [(held, 2), (other, 9), (held, 3)]
+        leaving, apart, staying = (asyncio.create_task(worker.do(*each)) for each in asked)
         await asyncio.sleep(0)
         first.let.set()
         await asyncio.to_thread(held.begun.wait)
-        assert held.batches == [[2, 3]]
+        assert held.batches == [[2, 3]]  # what is of another kind is not done with them
         leaving.cancel()
         await asyncio.wait([leaving, running])
         held.let.set()
+        assert await apart == [9]
         return await staying
 
     assert asyncio.run(ask()) == [3]
