@@ -134,11 +134,13 @@ def test_what_one_gives_up_goes_on_for_another(worker: Worker):
         first, held, other = Held(), Held(), Work()
         running = asyncio.create_task(worker.do(first, 1))
         await asyncio.to_thread(first.begun.wait)
-        asked = [(held, 2), (other, 9), (held, 3)]
-        leaving, apart, staying = (asyncio.create_task(worker.do(*each)) for each in asked)
+        asked = [(Work(), 8), (held, 2), (other, 9), (held, 3)]
+        gone, leaving, apart, staying = (asyncio.create_task(worker.do(*each)) for each in asked)
         await asyncio.sleep(0)
+        gone.cancel()
+        await asyncio.wait([gone])
         first.let.set()
-        await asyncio.to_thread(held.begun.wait)
+        await asyncio.to_thread(held.begun.wait, 20)
         assert held.batches == [[2, 3]]  # what is of another kind is not done with them
         leaving.cancel()
         await asyncio.wait([leaving, running])
