@@ -92,7 +92,7 @@ def test_where_units_of_the_first_examples_end():
 
 
 def test_the_unit_is_what_there_are_as_many_of():
-    assert _unit(["the tall", "tower"], [2, 1]) == "word"
+    assert _unit(["the tall", "tower"], [2, 1]) == _unit(["a b"], [2]) == "word"
     assert _unit(["the tall", "tower"], [7, 5]) == "char" and units("A B", "char") == ["A", "B"]
     with pytest.raises(UserError, match=r"^the times of the examples are neither of the words of their targets"):
         _unit(["the tall", "tower"], [2, 5])
