@@ -120,8 +120,8 @@ def load(
                 f"{folder} was exported for {as_written('engine', 'onnx')}, which translates, streams and evaluates: "
                 "choose that, or give a run"
             )
-    names, otherwise = " and ".join(map(str, runs)), f", or give an export with {as_written('engine', 'onnx')}"
-    with required(f"{names} needs torch", "train", otherwise):
+    names = " and ".join(map(str, runs))
+    with required(f"{names} needs torch", "train", f", or give an export with {as_written('engine', 'onnx')}"):
         from mt.decoding.torch_network import load_runs  # Not above: torch takes seconds.
 
     keep_freed()
