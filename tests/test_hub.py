@@ -1,6 +1,8 @@
 """Exported folders on the hub, of which there is a stand-in on this machine, and in the cache of `huggingface_hub`."""
 
 import hashlib
+import io
+import sys
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -12,7 +14,7 @@ import pytest
 from huggingface_hub import constants
 
 import mt
-from mt.cli.decode import evaluate
+from mt.cli.decode import evaluate, translate
 from mt.decoding.load import repository_of
 from mt.export.folder import export
 from tests.refusals.sentences import refusal_of, require_refusal
@@ -88,6 +90,14 @@ def test_what_was_downloaded_is_loaded(trained: Path, monkeypatch: pytest.Monkey
     for name in ("hf://me/model", Path("hf://me/model"), "me/model", Path("me/model")):
         result = mt.load(name, device="cpu").translate(SOURCE)
         assert (result.text, result.score) == (own.text, own.score)
+
+
+@pytest.mark.usefixtures("snapshot")
+def test_the_last_of_several_runs_may_be_a_repository(trained: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(SOURCE.encode())))
+    translate([str(trained), "hf://me/model", "--device", "cpu"])
+    assert capsys.readouterr().out == f"{mt.load([trained, trained], device='cpu').translate(SOURCE).text}\n"
 
 
 @pytest.mark.usefixtures("snapshot")

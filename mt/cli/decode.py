@@ -81,8 +81,9 @@ def translate(arguments: Sequence[str] | None = None) -> None:
     parser.needed = {"--leave-out": "--min-confidence", "--plot-format": "--plots", "--plot-words": "--plots"}
     parser.needed |= {"--each-line": "--format", "--placeholders": "--format"}
     options = parser.parse_args(arguments)
-    # What is no folder at the end is the text.
-    path = options.run.pop() if len(options.run) > 1 and not options.run[-1].is_dir() else None
+    # What is no folder at the end, and no repository of the hub, is the text.
+    is_run = options.run[-1].is_dir() or options.run[-1].parts[0] == "hf:"
+    path = options.run.pop() if len(options.run) > 1 and not is_run else None
     _refuse_unfitting(parser, options, path)
     # A mistake in the glossary shows before the model is loaded.
     with reported_in_flags(), _chosen_glossary(options.glossary) as glossary:

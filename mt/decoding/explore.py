@@ -215,7 +215,7 @@ def _forced(places: Places, model: Any, hard: bool) -> "Predict":
     decoder = model.decoder
 
     def step(tokens: Any, memory: Any, state: Any) -> Prediction:
-        chosen = places.get(next(numbers))
+        chosen = {*places.get(next(numbers), ())}
         if not chosen:
             return model.step(tokens, memory, state, hard=hard)
         # The chosen positions share the attention, and the decoder goes on with their context.

@@ -82,7 +82,7 @@ def test_forced_attention_is_that_of_the_equations(translator: Translator):
 
 
 def test_positions_share_a_step_and_a_hard_attention_goes_on_from_there(translator: Translator, hard: Translator):
-    shared = explore(translator, TEXT, BEAM, places={1: [0, 3]}).translations[0]
+    shared = explore(translator, TEXT, BEAM, places={1: [0, 3, 0]}).translations[0]
     assert shared.alignment[1].tolist() == [0.5, 0, 0, 0.5, 0, 0]
     for search in (GreedyConfig(), OnlineConfig()):
         forced = explore(hard, TEXT, search, places={0: [3]}).translations[0]

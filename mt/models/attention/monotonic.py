@@ -197,7 +197,7 @@ class Monotonic(Attention):
     ) -> tuple[kernel.Energies, kernel.Source, kernel.Rule] | None:
         """Returns the arguments of the compiled loops for queries [B, ..., Q]; None where the loops cannot compute this
         attention, or are not available."""
-        if not (self.monotonic and kernel.is_compiled(queries, memory.values)):
+        if not kernel.is_compiled(queries, memory.values):
             return None
         modules: Any = self._modules  # as attributes they take longer than a step computes
         keys = memory.keys

@@ -58,7 +58,6 @@ class SSRU(LayersAbove):
 
     def __init__(self, config: SSRUConfig, parts: DecoderParts) -> None:
         super().__init__(config, parts)
-        self.dropout = nn.Dropout(config.dropout)
         size = config.hidden_size
         self.query_norm = nn.LayerNorm(size)
         self.join = Linear(parts.value_size, size, bias=False, int8=True)
