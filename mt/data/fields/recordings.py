@@ -29,6 +29,8 @@ _UNKNOWN = 1 << 40
 """libsndfile reports at least this many samples where a file does not have its length."""
 _COUNT = re.compile(rb"(Xing|Info)\0\0\0[\x01-\x0f]")
 """The head of the count of frames that most encoders write into the first frame of an mp3."""
+_NO_FRAMES = "File does not exist or is not a regular file (possibly a pipe?)"
+"""What libsndfile says of a file that is named as an mp3, and is none."""
 _BEGINNING = 1 << 20
 """Bytes of an mp3 in which the count is looked for. Tags and a picture may come before it."""
 _BLOCK = 1 << 16
@@ -101,7 +103,7 @@ def opened_recording(source: str | Path | bytes) -> Iterator[Recording]:
     except OSError as error:
         raise SourceError(f"{path} cannot be read ({error.strerror or error})") from error
     except soundfile.SoundFileError as error:
-        reason = str(getattr(error, "error_string", error)).rstrip(". ")
+        reason = str(getattr(error, "error_string", error)).replace(_NO_FRAMES, "no frame of an mp3").rstrip(". ")
         raise SourceError(
             f"{path} is no sound, or cut short ({reason}): expected wav, flac, ogg or another format that "
             "libsndfile reads"
@@ -230,11 +232,10 @@ def _silent(needed: bool) -> Iterator[None]:
         yield
         return
     # The library writes to descriptor 2, whatever sys.stderr is.
-    nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
-        os.dup2(nowhere, 2)
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
         yield
     finally:
         os.dup2(original, 2)
         os.close(original)
-        os.close(nowhere)

@@ -80,6 +80,7 @@ def test_a_part_of_a_file(field: AudioField, tmp_path: Path) -> None:
 def test_bad_files_are_one_sentence(field: AudioField, tmp_path: Path) -> None:
     (tmp_path / "empty.wav").touch()
     (tmp_path / "text.wav").write_text("no sound at all")
+    (tmp_path / "page.mp3").write_text("<!DOCTYPE html><html><body>404</body></html>")
     soundfile.write(tmp_path / "none.wav", np.zeros(0), RATE)
     soundfile.write(tmp_path / "long.wav", np.zeros(3 * RATE), RATE)
     buffer = io.BytesIO()
@@ -90,6 +91,7 @@ def test_bad_files_are_one_sentence(field: AudioField, tmp_path: Path) -> None:
         "none.wav": ("has no samples: expected a sound", "without sound"),
         "long.wav": ("has 3.0 seconds, more than the 2 of data", "longer than 2 seconds (dataset.field.max_seconds)"),
         "text.wav": ("is no sound, or cut short (", None),
+        "page.mp3": ("is no sound, or cut short (no frame of an mp3): expected wav, flac", None),
         "cut.flac": ("is no sound, or cut short (", None),
         "missing.wav": ("cannot be read (No such file or directory)", None),
     }
