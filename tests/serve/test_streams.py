@@ -6,6 +6,7 @@ import re
 from collections import deque
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
@@ -13,8 +14,9 @@ from websockets.sync.client import ClientConnection, connect
 from mt import Translator
 from mt.decoding.streaming import Session
 from mt.errors import UserError
+from mt.search.policies import RetranslateConfig
 from mt.serve.limits import Limits
-from mt.serve.streams import Arrival, Reading
+from mt.serve.streams import SAMPLES, Arrival, Reading, _parts
 from mt.serve.worker import AGAIN
 from tests.serve.clients import Client
 
@@ -203,6 +205,21 @@ def test_much_at_once_is_read_a_part_at_a_time(hard: Translator):
     answers = [reading.do([arrival])[0] for _ in TEXT.split()]
     assert answers == [*[AGAIN] * (len(TEXT.split()) - 1), whole.read(TEXT)]
     assert arrival.session.delays == whole.delays
+
+
+def test_a_tail_comes_with_the_last_part(translator: Translator):
+    search = RetranslateConfig()
+    arriving, other = (translator.stream(search) for _ in range(2))
+    arrival = Arrival(arriving, deque(["two", "cats"]), "find big streets")
+    for part, tail in (("two", ""), ("cats", "find big streets")):
+        Reading(search, ends=False).do([arrival])
+        other.read(part, tail)
+        assert (arriving.draft, arriving.erased) == (other.draft, other.erased)
+
+
+def test_samples_are_read_a_few_at_a_time(hard: Translator):
+    parts = [_parts(np.zeros(count), hard.stream()) for count in (0, SAMPLES, SAMPLES + 1, 2 * SAMPLES + 1)]
+    assert [len(each) for each in parts] == [1, 1, 2, 3]
 
 
 def test_a_sound_that_is_drafted_anew_has_an_end(serving, sounds: Translator):
