@@ -1,3 +1,4 @@
+import itertools
 import random
 import re
 import unicodedata
@@ -136,6 +137,37 @@ def test_a_model_of_somebody_else_is_taken(byte_fallback: bool, foreign: Foreign
         if byte_fallback and text in ENGLISH:
             assert ours.decoded_unit_ids(ids) == ours.unit_ids(text)
     assert units("Ж, ЖЖ house", "word")[ours.unit_ids("Ж, ЖЖ house")[-2]] == "house"
+
+
+@pytest.mark.parametrize("rule", ["nmt_nfkc", "identity"])
+def test_words_of_somebody_else_have_their_marks_on_them(rule: str, foreign: Foreign) -> None:
+    ours, theirs = foreign(TEXTS * 9, vocab_size=400, model_type="word", normalization_rule_name=rule)
+    for text in [*ENGLISH, *GERMAN]:
+        [ids] = ours.encode([text])
+        assert UNK not in ids
+        assert ours.split(text)[:-1] == theirs.encode(text, out_type=str)
+        assert ours.decode(ids) == theirs.decode(theirs.encode(text))
+    assert ours.split("The castle, is old,")[:-1] == ["▁The", "▁castle,", "▁is", "▁old,"]
+
+
+def test_words_that_were_learnt_here_are_taken_as_they_are(tokenizers: dict[str, Tokenizer], tmp_path: Path) -> None:
+    for kind in ("word", "blanks"):
+        (tmp_path / "own.model").write_bytes(tokenizers[kind].model)
+        taken = train(TokenizerConfig(model_file=str(tmp_path / "own.model")), [])
+        assert taken.split(ENGLISH[0]) == tokenizers[kind].split(ENGLISH[0])
+
+
+def test_an_unknown_piece_of_somebody_else_is_written_as_ours(foreign: Foreign) -> None:
+    ours, _ = foreign(TEXTS * 9, vocab_size=100, unk_surface="<UNK>", character_coverage=0.98)
+    assert ours.decode(ours.encode(["Жhouse is"])[0]) == "⁇ house is"
+
+
+def test_a_piece_of_several_blanks_marks_no_end_of_a_word(foreign: Foreign) -> None:
+    ours, _ = foreign(TEXTS * 9, vocab_size=400, model_type="bpe", user_defined_symbols=["▁▁", "\n"])
+    [ids] = ours.encode(["The small house is old"])
+    begins = [ours.begins_word(token, before) for before, token in itertools.pairwise([None, *ids[:-1]])]
+    assert begins == [piece.startswith("▁") for piece in ours.pieces(ids[:-1])]
+    assert begins.count(True) == 5
 
 
 @pytest.mark.parametrize("content", [None, b"garbage", b""])

@@ -138,18 +138,19 @@ class Tokenizer:
         # Every other type of model has pieces for the single characters, which start no word.
         self.of_words = all(piece.startswith(SPACE) for piece in ordinary)
         """Whether each piece is a whole word or a punctuation mark."""
-        self._cuts_marks = self.of_words and ModelProto.FromString(model).trainer_spec.split_by_unicode_script
+        spec = ModelProto.FromString(model).trainer_spec
+        self._cuts_marks = self.of_words and spec.split_by_unicode_script
         self.of_characters = not (self.of_words or any(len(piece.removeprefix(SPACE)) > 1 for piece in ordinary))
         between_blanks: LinkUnit = "white_space" if self.of_words and not self._cuts_marks else "word"
         self.link_unit: LinkUnit = "char" if self.of_characters else between_blanks
         """What its pieces are: characters, what stands between blanks, or words and parts of them."""
-        # A model from elsewhere may mark where words end.
-        self._with_suffixes = any(piece.endswith(SPACE) for piece in ordinary if len(piece) > 1)
+        self.marks_ends: bool = spec.treat_whitespace_as_suffix
+        """Whether the mark of a blank ends words, as in some models from elsewhere."""
         self._escapes = self._known_escapes()
         mark = SPACE if self.of_words else ""
         self.placeholders = sum(processor.piece_to_id(mark + symbol) != UNK for symbol in SYMBOLS)
         """Symbols of the vocabulary for placeholders: see `mt.data.placeholders`."""
-        self.marks_beginnings = not (self.of_words or self._with_suffixes)
+        self.marks_beginnings = not (self.of_words or self.marks_ends)
         """Whether a piece that begins a word starts with `▁`, and any other goes on with the word before."""
 
     def __len__(self) -> int:
@@ -206,7 +207,7 @@ class Tokenizer:
         piece = self._processor.id_to_piece(token)
         if self.of_words:
             return not piece.startswith(SPACE + JOINER)
-        if self._with_suffixes:
+        if self.marks_ends:
             # Where marks end words, the piece before tells.
             return before is not None and (
                 self._processor.id_to_piece(before).endswith(SPACE) or UNK in (token, before)

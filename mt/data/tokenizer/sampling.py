@@ -48,10 +48,9 @@ class PieceSampler(ABC):
         """[V]: the characters of each piece, the mark of a blank among them."""
         ordinary = np.zeros(len(pieces), dtype=bool)
         ordinary[[*self._ids.values()]] = True
-        suffixes = proto.trainer_spec.treat_whitespace_as_suffix
-        self._begins = ~ordinary | np.array([not suffixes and piece.startswith(SPACE) for piece in pieces])
+        self._begins = ~ordinary | np.array([not tokenizer.marks_ends and piece.startswith(SPACE) for piece in pieces])
         """[V] bool: whether no piece before is joined to this one, which begins a word or is no ordinary piece."""
-        self._ends = ~ordinary | np.array([suffixes and piece.endswith(SPACE) for piece in pieces])
+        self._ends = ~ordinary | np.array([tokenizer.marks_ends and piece.endswith(SPACE) for piece in pieces])
         """[V] bool: whether no piece after it is joined to it."""
 
     @abstractmethod

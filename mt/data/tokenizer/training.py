@@ -278,20 +278,21 @@ def _adopted(path: Path) -> Tokenizer:
     except DecodeError as error:
         raise UserError(f"{path} is not a SentencePiece model: set dataset.tokenizer.model_file") from error
     spec = proto.trainer_spec
-    pieces = {piece.piece: piece for piece in proto.pieces}
     names = [getattr(spec, f"{kind}_piece") for kind in _SPECIAL]
-    known = pieces.get(spec.unk_piece)
-    for name in names:
-        pieces.pop(name, None)
-    if (known is not None and known.type != _UNKNOWN) or not pieces:
+    pieces = {piece.piece: piece for piece in proto.pieces if piece.piece not in names}
+    if not pieces or any(piece.piece == spec.unk_piece and piece.type != _UNKNOWN for piece in proto.pieces):
         raise UserError(f"{path} is not a SentencePiece model with pieces: set dataset.tokenizer.model_file")
     # Words are cut one by one, and each starts with the mark of a blank, without which words would run together.
     proto.normalizer_spec.add_dummy_prefix = True
+    spec.ClearField("unk_surface")  # an unknown piece is always written as ⁇, between blanks
     kinds = ModelProto.SentencePiece
     # Even where the model cuts text into such a piece: a text that holds `</s>` does not end there.
     special = [kinds(piece=name, score=0.0, type=_UNKNOWN if name == spec.unk_piece else _CONTROL) for name in names]
+    if all(name.startswith(SPACE) for name in pieces):
+        # Words of others have their punctuation marks on them (`ja!`). A model that was learnt here may cut them off.
+        spec.split_by_unicode_script = any(JOINER in name for name in pieces)
     # A text may hold the mark of a blank, which the model has never seen.
-    if ESCAPED_SPACE not in pieces and not all(name.startswith(SPACE) for name in pieces):
+    elif ESCAPED_SPACE not in pieces:
         pieces[ESCAPED_SPACE] = kinds(piece=ESCAPED_SPACE, score=0.0, type=USER_DEFINED)
     del proto.pieces[:]
     proto.pieces.extend([*special, *pieces.values()])
