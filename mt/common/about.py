@@ -29,5 +29,5 @@ def required(needed: str, extra: str, otherwise: str = "") -> Iterator[None]:
     """
     try:
         yield
-    except ImportError as error:
+    except ModuleNotFoundError as error:  # no other, since a library that is there and broken says best what it lacks
         raise UserError(f"{needed}, which is not installed: {install(extra)}{otherwise}") from error
