@@ -93,9 +93,7 @@ def align(arguments: Sequence[str] | None = None) -> None:
 def _add_link_options(parser: Parser) -> None:
     # The gold links, and what counts as a word.
     parser.add_argument("--gold", type=Path, metavar="FILE")
-    help_text = (
-        "marks: punctuation marks are words, too; blanks: as blanks and tabs part them; white_space: as any does"
-    )
+    help_text = "marks: punctuation marks are words, too; blanks: blanks and tabs part them; white_space: any does"
     parser.add_argument("--words", choices=("marks", "blanks", "white_space"), help=help_text)
     parser.add_argument("--one-based", action="store_true", help="the gold links count words from 1")
     # How links are made of the attention, and what is drawn.
@@ -105,9 +103,7 @@ def _add_link_options(parser: Parser) -> None:
     parser.add_argument("--extract", type=_extraction, default="argmax", metavar="argmax|stops|P", help=help_text)
     parser.add_argument("--shift", action="store_true", help="a word has the attention of the step that has read it")
     parser.add_argument("--symmetrise", choices=get_args(Symmetrisation), help="one alignment of two directions")
-    parser.add_argument(
-        "--plots", type=Path, metavar="DIR", help="where to draw the pairs, with hits and misses of gold"
-    )
+    parser.add_argument("--plots", type=Path, metavar="DIR", help="where to draw pairs, with hits and misses of gold")
     add_plot_options(parser, words=False)
     add_search_options(parser, ["mode"])
 

@@ -167,10 +167,8 @@ def _add_task_options(parser: argparse.ArgumentParser) -> None:
     # Of texts and logs.
     parser.add_argument("--lead", type=whole_number(1, 10**9), metavar="N", help="score the first N words of each line")
     parser.add_argument("--log", type=Path, metavar="FILE", help="an instances.log, whose latency is scored, too")
-    units = get_args(LatencyUnit)
-    parser.add_argument("--latency-unit", choices=units, help="of a log's targets: word, where none is named")
-    model_help = "a run's tokenizer.model, for --latency-unit subword"
-    parser.add_argument("--spm-model", type=Path, metavar="FILE", help=model_help)
+    parser.add_argument("--latency-unit", choices=get_args(LatencyUnit), help="of a log's targets; else word")
+    parser.add_argument("--spm-model", type=Path, metavar="FILE", help="tokenizer.model of --latency-unit subword")
     parser.add_argument("--no-use-ref-len", action="store_true", help="AP, AL and LAAL by the hypothesis's length")
     # Of pairs and their models, of terms, and of links.
     parser.add_argument("--run", type=Path, nargs="+", metavar="RUN", help="whose probability pairs are scored by")
@@ -179,8 +177,7 @@ def _add_task_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--glossary", type=Path, metavar="FILE", help="whose terms are counted")
     parser.add_argument("--free", type=Path, metavar="FILE", help="translations without it, for terms that are doubled")
     parser.add_argument("--links", type=Path, metavar="FILE", help="the word links of these")
-    help_text = "two files of links, the second one of the other direction, make one"
-    parser.add_argument("--symmetrise", choices=get_args(Symmetrisation), help=help_text)
+    parser.add_argument("--symmetrise", choices=get_args(Symmetrisation), help="two files of both directions make one")
     parser.add_argument("--second-reversed", action="store_true", help="its links are target-source")
     parser.add_argument("--one-based", action="store_true", help="the gold links count words from 1")
     parser.add_argument("--length-penalty", type=float, metavar="A", help="of likelihoods; else the run's own")

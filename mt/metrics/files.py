@@ -14,6 +14,9 @@ from mt.metrics.latency import LatencyUnit, degenerate, read_log, score_latency,
 from mt.metrics.rouge import Lead
 from mt.text_io import digest, is_blank, read_parallel
 
+_MARKUP = ("<?xml ", "<!DOCTYPE ", "<mteval", "<srcset ", "<refset ", "<tstset ")
+"""How files of segments begin."""
+
 
 def score_files(
     names: Sequence[str], settings: Settings, hypotheses: Path, references: Sequence[Path], *, lead: int | None = None
@@ -23,9 +26,14 @@ def score_files(
     of lines, and for hypotheses of a run that belong to other references."""
     # Line n of each file belongs to the same sentence.
     texts, *columns = read_parallel([hypotheses, *references], "example")
+    for path, lines in zip([hypotheses, *references], [texts, *columns], strict=True):
+        if lines[0].startswith(_MARKUP):
+            raise UserError(
+                f"{path}, line 1 is markup of segments, as in WMT's .sgm files, and a text has a segment in each line: "
+                "write one by a command of docs/results.md"
+            )
     _require_own_references(hypotheses, references, columns)
-    lines = enumerate(zip(*columns, strict=True), start=1)
-    groups = [_references_of_line(line, number, references) for number, line in lines]
+    groups = [_references_of_line(*each, references) for each in enumerate(zip(*columns, strict=True), start=1)]
     # With --lead the texts are sources, and their first words are scored.
     if lead is not None:
         baseline = Lead(lead, settings.rouge.tokenizer)
@@ -85,7 +93,7 @@ def _require_own_references(hypotheses: Path, paths: Sequence[Path], columns: Se
         )
 
 
-def _references_of_line(texts: Sequence[str], number: int, paths: Sequence[Path]) -> list[str]:
+def _references_of_line(number: int, texts: Sequence[str], paths: Sequence[Path]) -> list[str]:
     """Returns the references in one line of each file; blank lines are no references."""
     if written := [text for text in texts if not is_blank(text)]:
         return written

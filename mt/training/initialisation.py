@@ -24,7 +24,7 @@ from mt.device import shapes_alone
 from mt.errors import UserError
 from mt.models.config import ModelConfig
 from mt.models.seq2seq import Seq2Seq
-from mt.text_io import opened
+from mt.text_io import opened, without_mark
 
 # Pretrained word vectors for the tables of a new run: GloVe, word2vec, fastText and BPEmb, as text.
 
@@ -65,7 +65,7 @@ def _fill(table: Tensor, tokenizer: Tokenizer, path: Path) -> str:
     """Puts the vectors of a file into a table [V, D], and returns a report of their number."""
     names = dict(_names(tokenizer))
     size = table.shape[1]
-    vectors, undecodable = read_vectors(path, {name for each in names.values() for name in each}, size)
+    vectors, remarks = read_vectors(path, {name for each in names.values() for name in each}, size)
     # A file of pieces marks the beginnings of words, as the vocabulary does, and then `er` is no word.
     of_pieces = any(len(name) > 1 and name.startswith(SPACE) for name in vectors)
     # The token of each piece that the file knows, with its vector.
@@ -85,7 +85,7 @@ def _fill(table: Tensor, tokenizer: Tokenizer, path: Path) -> str:
     table[[*found]] = (loaded * (size**-0.5 / deviation if deviation else 1.0)).to(table)
     ordinary = len(tokenizer) - EOS - 1
     start = f"{len(found):,} of {ordinary:,} pieces start from {path}, {ordinary - len(found):,} at random"
-    return f"{start}; {undecodable:,} of its lines are not UTF-8" if undecodable else start
+    return "; ".join([start, *remarks])
 
 
 def _names(tokenizer: Tokenizer) -> Iterator[tuple[int, list[str]]]:
@@ -99,17 +99,17 @@ def _names(tokenizer: Tokenizer) -> Iterator[tuple[int, list[str]]]:
         yield token, [piece, *dict.fromkeys((word, word.lower()))] if whole else [piece]
 
 
-def read_vectors(path: Path, words: Container[str], size: int) -> tuple[dict[str, np.ndarray], int]:
+def read_vectors(path: Path, words: Container[str], size: int) -> tuple[dict[str, np.ndarray], list[str]]:
     """Reads the first vector of each of some words from a file, which may end in `.gz` or `.zst`. A first line of two
     numbers is the header of word2vec.
 
-    Returns the vectors, [size] float32 each, and the number of lines that are not UTF-8. A long file may have some, of
-    words that were cut to a number of bytes. Raises UserError where the file cannot be read or has no vectors, or a
-    line is not a word and `size` numbers.
+    Returns the vectors, [size] float32 each, and remarks. They count the lines that are not UTF-8, of which a long file
+    may have some, of words that were cut to a number of bytes. They tell a file with fewer vectors than its header says
+    (of a copy that was cut short, or of its most frequent words alone). Raises UserError where the file cannot be read
+    or has no vectors, or a line is not a word and `size` numbers.
     """
     vectors: dict[str, np.ndarray] = {}
-    undecodable = 0
-    empty = True
+    announced = count = undecodable = 0
     with opened(path) as file:
         for number, raw in enumerate(file, start=1):
             try:
@@ -119,12 +119,14 @@ def read_vectors(path: Path, words: Container[str], size: int) -> tuple[dict[str
                 undecodable += 1
             line = line.rstrip(" \r\n")
             if number == 1:
+                line = without_mark(line)
                 # Two whole numbers alone are no word and its vector.
                 is_header = line.count(" ") == 1 and line.replace(" ", "").isdecimal() and len(line) <= _LONGEST_HEADER
                 _require_size(path, line, is_header, size)
                 if is_header:
+                    announced = int(line.split(" ")[0])
                     continue
-            empty = False
+            count += 1
             # From the right, since a word may hold blanks.
             word, *numbers = line.rsplit(" ", size) if line.count(" ") > size else line.split(" ")
             # A word with blanks, as GloVe has some, does not end in a number: that would be one number too many.
@@ -135,9 +137,13 @@ def read_vectors(path: Path, words: Container[str], size: int) -> tuple[dict[str
                 if not all(map(_is_number, numbers)):
                     raise UserError(f"{path}, line {number}: a vector has an entry that is no finite number; {_REMEDY}")
                 vectors[word] = np.array([*map(float, numbers)], dtype=np.float32)
-    if empty:
+    if not count:
         raise UserError(f"{path} has no vectors: {_REMEDY}")
-    return vectors, undecodable
+    remarks = {
+        f"{undecodable:,} of its lines are not UTF-8": undecodable > 0,
+        f"it has {count:,} of the {announced:,} vectors that its first line names": count < announced,
+    }
+    return vectors, [remark for remark, is_true in remarks.items() if is_true]
 
 
 def _require_size(path: Path, line: str, is_header: bool, size: int) -> None:
@@ -145,7 +151,7 @@ def _require_size(path: Path, line: str, is_header: bool, size: int) -> None:
     # A header, as of word2vec, has the number of words, then the size; other lines have a word, then its vector.
     numbers = line.split(" ")[1:]
     found = int(numbers[0]) if is_header else len(numbers)
-    if not numbers or not _is_number(numbers[-1]) or not found:
+    if not numbers or not all(map(_is_number, numbers)) or not found or "\t" in line:
         raise UserError(f"{path}, line 1: expected a word and {size} numbers; {_REMEDY}")
     if found != size:
         raise UserError(

@@ -29,6 +29,8 @@ FILES: dict[str, str | bytes] = {
     "surrogate.jsonl": '{"text": "cats", "avoid": ["\\ud800"]}\n',
     "text.wav": "no sound",
     "terms": "area\n",
+    "ref.sgm": '<refset setid="newstest2014" srclang="any" trglang="de">\n<seg id="1">eins</seg>\n</refset>\n',
+    "test.xml": '<?xml version="1.0"?>\n<seg id="1">eins</seg>\n</dataset>\n',
     "snowman": "cats\tHunde\nhouses\t☃\n",
     "terms.jsonl": '{"cats": "Hunde"}\n{}\n',
     "empty.log": '{"index": 0, "prediction": "", "delays": [], "reference": "a", "source_length": 3}\n',
@@ -104,6 +106,14 @@ ALIGN = [
 ]
 DOUBLED = "doubled terms need translations without the glossary and their links: give --free and --links"
 SCORE = [
+    (
+        "{tmp}/de {tmp}/ref.sgm",
+        r"ref\.sgm, line 1 is markup of segments, as in WMT's \.sgm files, and a text has a segment",
+    ),
+    (
+        "{tmp}/test.xml {tmp}/de",
+        r"test\.xml, line 1 is markup of segments.*: write one by a command of docs/results\.md",
+    ),
     ("{tmp}/one {tmp}/absent", r"absent cannot be read \(No such file or directory\): give an existing"),
     ("{tmp} {tmp}/one", "Is a directory"),
     ("{tmp}/empty {tmp}/one", "empty is empty: give a file with one sentence per line"),

@@ -129,6 +129,14 @@ def test_pieces_of_bpe(words: list[str], pieces: set[str], loaded: Callable[...,
         ([line("two"), line("cats").replace(" 3.5", " nan")], r"line 2: a vector has an entry that is no finite"),
         ([line("two"), line("cats").replace(" 3.5", " 1e39")], r"line 2: a vector has an entry that is no finite"),
         (["9" * 5000 + " 3"], r"vectors.txt has vectors of 1 numbers|line 1: expected a word and 32 numbers"),
+        (
+            [line("cats").replace(" ", "\t", 1)],
+            r"line 1: expected a word and 32 numbers; .* numbers in each line, between",
+        ),
+        (
+            [line("cats").replace(" ", "  ")],
+            r"vectors.txt, line 1: expected a word and 32 numbers; give a text file of",
+        ),
         (["\x1f\x8b\x08 and what else is compressed"], r"vectors.txt, line 1: expected a word and 32 numbers"),
         ([], r"vectors.txt has no vectors: give a text file of"),
         ([f"0 {SIZE}"], r"vectors.txt has no vectors: give a text file of"),
@@ -137,6 +145,21 @@ def test_pieces_of_bpe(words: list[str], pieces: set[str], loaded: Callable[...,
 )
 def test_what_is_no_file_of_vectors_is_refused(lines, sentence, loaded, file):
     require_refusal(lambda: loaded(pretrained=file(*lines)), sentence)
+
+
+@pytest.mark.parametrize("header", [[], [f"3 {SIZE}"]], ids=["GloVe", "word2vec"])
+def test_the_first_word_is_read_behind_a_byte_order_mark(header: list[str], loaded, corpus, file) -> None:
+    path = file(*header, line("cats"), line("dogs"), line("Hunde"))
+    path.write_text("\ufeff" + path.read_text())
+    before, after, [note, _] = loaded(pretrained=path)
+    words = [index(corpus.tokenizers.source, f"▁{word}") for word in ("cats", "dogs", "Hunde")]
+    assert changed(before, after, "frontend") == sorted(words)
+    assert note.endswith("at random")
+
+
+def test_a_file_with_fewer_vectors_than_its_header_says_is_told(loaded: Callable[..., Any], file) -> None:
+    *_, notes = loaded(pretrained=file(f"2000000 {SIZE}", line("cats"), line("dogs")))
+    assert notes[0].endswith("at random; it has 2 of the 2,000,000 vectors that its first line names")
 
 
 @pytest.mark.parametrize(("name", "sentence"), [("pipe", "is no regular file"), (".", "Is a directory")])

@@ -329,9 +329,7 @@ class Tokenizer:
         return prepared(word, self._escapes, cuts_marks=self._cuts_marks)
 
     def _readable(self, pieces: list[str]) -> list[str]:
-        if self.of_words:
-            pieces = [piece.replace(SPACE + JOINER, "") for piece in pieces]
-        return [restored(piece) for piece in pieces]
+        return [restored(piece.replace(SPACE + JOINER, "") if self.of_words else piece) for piece in pieces]
 
 
 def _lists(sequences: Sequence[Sequence[int]]) -> pa.ListArray:

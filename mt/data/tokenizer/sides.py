@@ -73,14 +73,12 @@ class Tokenizers:
     def save(self, folder: Path) -> None:
         """Writes `tokenizer.model`, or `tokenizer.source.model` and `tokenizer.target.model`; and
         `tokenizer.transcript.model` where there is one."""
-        if self.transcript is not None:
-            (folder / _TRANSCRIPT).write_bytes(self.transcript.model)
         # The names of the files tell whether the vocabulary is joint.
-        if self.joint:
-            (folder / "tokenizer.model").write_bytes(self.source.model)
-        else:
-            (folder / "tokenizer.source.model").write_bytes(self.source.model)
-            (folder / "tokenizer.target.model").write_bytes(self.target.model)
+        both = {"tokenizer.model": self.source}
+        each = {"tokenizer.source.model": self.source, "tokenizer.target.model": self.target}
+        for name, tokenizer in {**(both if self.joint else each), _TRANSCRIPT: self.transcript}.items():
+            if tokenizer is not None:
+                (folder / name).write_bytes(tokenizer.model)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
