@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from mt.cli.parser import Parser, typed_flags, whole_number
 from mt.common.links import Link, Symmetrisation, is_naacl, parse_naacl, parse_pharaoh, symmetrised
-from mt.common.terminal import say
+from mt.common.terminal import note, say
 from mt.data.glossary import Term, glossaries_of
 from mt.data.tokenizer import load_tokenizer
 from mt.data.words import term_spans, term_words, units_of_characters
@@ -198,15 +198,15 @@ def _of_alignments(options: argparse.Namespace) -> dict[str, Score]:
     # Links are read as they are written, a line for each pair; gold ones may be of the NAACL format.
     *paths, gold_path = options.texts
     files = read_parallel(paths, "pair")
-    links = [
-        [pair.possible for pair in parse_pharaoh(lines, str(path))] for lines, path in zip(files, paths, strict=True)
-    ]
+    links = [[pair.possible for pair in pairs] for pairs in map(parse_pharaoh, files, map(str, paths))]
     gold_lines = read_lines(gold_path, pipes=True)
     if is_naacl(gold_lines):
         gold = parse_naacl(gold_lines, str(gold_path), len(links[0]))
     else:
         require_parallel([paths[0], gold_path], [files[0], gold_lines], "pair")
         gold = parse_pharaoh(gold_lines, str(gold_path), first=int(options.one_based))
+        if not any(0 in link for pair in gold for link in pair.possible):
+            note(f"no link in {gold_path} joins word 0, the first one: give --one-based if its words count from 1")
     hypotheses: Sequence[Set[Link]] = links[0]
     if options.symmetrise:
         # A link is a pair, and read backwards it is that of the other direction.
@@ -229,9 +229,8 @@ def _of_terms(options: argparse.Namespace) -> dict[str, Score]:
     # Terms are found in the sources, and looked for in the hypotheses and their references.
     sources, *texts = read_parallel([options.source, *options.texts], "example")
     glossaries = glossaries_of(options.glossary, len(sources))
-    found = [
-        glossary.terms(term_words(composed(source)))[0] for glossary, source in zip(glossaries, sources, strict=True)
-    ]
+    pairs = zip(glossaries, sources, strict=True)
+    found = [glossary.terms(term_words(composed(source)))[0] for glossary, source in pairs]
     terms = [[[term_words(target) for target in term.entry.targets] for term in of_source] for of_source in found]
     hypotheses, references = ([term_words(composed(text)) for text in column] for column in texts)
     return score_terms(hypotheses, references, terms, _own_words(options, sources, found))

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import unicodedata
@@ -128,6 +129,16 @@ def test_links(write, call, scored: Scored):
     for text, flags in (("0-0 1-1\n0-0 1-2\n", []), ("0-0 1-1\n0-0 2-1\n", ["--second-reversed"])):
         either = [*task, *flags, "--symmetrise", "union", links, write("second", text), gold]
         assert scored(*either)["precision"] == 80
+
+
+def test_gold_links_that_seem_to_count_from_one_are_told(write, call):
+    links = write("links", "0-0 1-1\n0-0 2-2\n")
+    task = ["--task", "alignment", links]
+    note = "note: no link in .*gold joins word 0, the first one: give --one-based if its words count from 1\n"
+    one = "1-1 2p2 3-3\n1-1 2-2\n"
+    assert re.fullmatch(note, call("score", *task, write("gold", one)).err)
+    for text, flags in ((one, ["--one-based"]), ("1-1 0p1\n1-1\n", []), ("1 2 2 S\n2 2 2 S\n", [])):
+        assert call("score", *task, *flags, write("gold", text)).err == ""
 
 
 # Logs of simultaneous translation.
