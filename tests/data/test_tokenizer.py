@@ -170,6 +170,14 @@ def test_a_piece_of_several_blanks_marks_no_end_of_a_word(foreign: Foreign) -> N
     assert begins.count(True) == 5
 
 
+def test_a_blank_that_ends_a_word_belongs_to_it(foreign: Foreign) -> None:
+    ours, _ = foreign(TEXTS * 9, vocab_size=160, treat_whitespace_as_suffix=True, split_digits=True)
+    text = "we cost 12 50 Euro"
+    [ids] = ours.encode([text])
+    assert "▁" in ours.pieces(ids)
+    assert ours.decoded_unit_ids(ids) == ours.unit_ids(text)
+
+
 @pytest.mark.parametrize("content", [None, b"garbage", b""])
 def test_a_file_that_is_no_model_is_refused(content: bytes | None, tmp_path: Path) -> None:
     config = TokenizerConfig(model_file=str(tmp_path / "own.model"))

@@ -81,10 +81,11 @@ Span = tuple[int, int]
 
 
 def covered_units(
-    text: str, spans: Iterable[Span], character_units: Sequence[int], *, of_words: bool
+    text: str, spans: Iterable[Span], character_units: Sequence[int], *, of_words: bool, marks_ends: bool = False
 ) -> Iterator[Sequence[int]]:
     """Yields for each piece the units of its characters. A piece without any has the unit of the next character: a
-    blank, or the beginning of a character that the tokenizer makes longer.
+    blank, or the beginning of a character that the tokenizer makes longer. It has that of the character before where
+    blanks mark ends of words.
 
     text: what SentencePiece cut or decoded. character_units: see `units_of_characters`, of that text.
     """
@@ -92,7 +93,8 @@ def covered_units(
     characters = offsets_of_characters(text, of_words=of_words)
     for span in spans:
         begin, end = (bisect.bisect_left(characters, bisect.bisect_left(starts, byte)) for byte in span)
-        yield character_units[begin:end] or character_units[begin : begin + 1] or character_units[-1:]
+        nearest = max(begin - marks_ends, 0)
+        yield character_units[begin:end] or character_units[nearest : nearest + 1] or character_units[-1:]
 
 
 def main_unit(covered: Sequence[int]) -> int | None:
@@ -307,7 +309,7 @@ class Tokenizer:
             return []
         decoded, spans = self._decoded(ids, replaced)
         character_units = units_of_characters(text_of(decoded, of_words=self.of_words), unit)
-        return [*covered_units(decoded, spans, character_units, of_words=self.of_words)]
+        return [*covered_units(decoded, spans, character_units, of_words=self.of_words, marks_ends=self.marks_ends)]
 
     def _decoded(self, ids: Sequence[int], replaced: Mapping[int, str]) -> tuple[str, list[Span]]:
         """Returns SentencePiece's decoded text, and the span of each piece in it."""
