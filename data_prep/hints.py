@@ -83,8 +83,7 @@ def places(source: Source, limit: int | None, dropped: Iterable[DroppedPair]) ->
     for place, example in _placed(source, limit):
         if not left:
             break
-        _, one, other = shown_pair(None, example.source, example.target)
-        texts = (one, other)
+        texts = shown_pair(None, example.source, example.target)[1:]
         if texts in left:
             left.remove(texts)
             found[texts] = place

@@ -1,9 +1,6 @@
 """Commands of the pages on results, alignments and steering make files of others readable."""
 
-import os
 import re
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
@@ -11,6 +8,7 @@ import pytest
 
 from mt.common.links import links_of
 from mt.data.glossary import Glossary, read_glossary
+from tests.processes import run_shell
 
 DOCS = Path(__file__).parents[1] / "docs"
 A3 = """# Sentence pair (1) source length 2 target length 2 alignment score : 0.01
@@ -57,12 +55,6 @@ def entries_of(path: Path) -> dict[str, list[str]]:
     return {entry.source: [*entry.targets] for entry in glossary.entries}
 
 
-def run(command: str, folder: Path) -> None:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, env=os.environ | {"PATH": path})
-    assert (done.returncode, done.stderr) == (0, b"")
-
-
 OUTPUTS = {
     "segments in": (
         "ref.sgm",
@@ -91,14 +83,14 @@ OUTPUTS = {
 def test_outputs_of_others_become_texts(kind: str, tmp_path: Path) -> None:
     name, content, text = OUTPUTS[kind]
     (tmp_path / name).write_text(content, encoding="utf-8")
-    run(cell_of("results.md", kind), tmp_path)
+    run_shell(cell_of("results.md", kind), tmp_path)
     [written] = {*tmp_path.iterdir()} - {tmp_path / name}
     assert written.read_text(encoding="utf-8") == text
 
 
 def test_giza_becomes_pharaoh(tmp_path: Path) -> None:
     (tmp_path / "giza.A3.final").write_text(A3)
-    run(block_of("alignments.md", "python - giza.A3.final"), tmp_path)
+    run_shell(block_of("alignments.md", "python - giza.A3.final"), tmp_path)
     lines = (tmp_path / "links.pharaoh").read_text().splitlines()
     assert [links_of(line).sure for line in lines] == [{(0, 0), (1, 1)}, {(0, 0), (1, 1), (1, 3)}]
 
@@ -107,7 +99,7 @@ def test_giza_becomes_pharaoh(tmp_path: Path) -> None:
 def test_links_with_scores_become_links(line: str, tmp_path: Path) -> None:
     (tmp_path / "scored").write_text(f"{line}\n")
     [command] = re.findall(r"`(sed .* scored > links\.pharaoh)`", (DOCS / "alignments.md").read_text("utf-8"))
-    run(command, tmp_path)
+    run_shell(command, tmp_path)
     assert (tmp_path / "links.pharaoh").read_text() == "0-0 1-2\n"
 
 
@@ -120,7 +112,7 @@ def test_links_with_scores_become_links(line: str, tmp_path: Path) -> None:
 )
 def test_a_glossary_of_csv(content: str, entries: dict[str, list[str]], tmp_path: Path) -> None:
     (tmp_path / "terms.csv").write_bytes(content.encode())
-    run(cell_of("steering.md", "CSV, as of DeepL"), tmp_path)
+    run_shell(cell_of("steering.md", "CSV, as of DeepL"), tmp_path)
     assert entries_of(tmp_path / "terms.tsv") == entries
 
 
@@ -134,5 +126,5 @@ def test_a_glossary_of_csv(content: str, entries: dict[str, list[str]], tmp_path
 )
 def test_a_glossary_of_tbx_and_tmx(content: str, entries: dict[str, list[str]], tmp_path: Path) -> None:
     (tmp_path / "terms.tbx").write_text(content)
-    run(block_of("steering.md", "python - terms.tbx"), tmp_path)
+    run_shell(block_of("steering.md", "python - terms.tbx"), tmp_path)
     assert entries_of(tmp_path / "terms.tsv") == entries

@@ -1,17 +1,16 @@
 """Commands of docs/layouts.md and docs/data.md write the tables that they promise, from files in layouts of others."""
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+from tests.processes import run_shell
 
 PAGE = Path(__file__).parents[1] / "docs" / "layouts.md"
 STM = "a 1 {who} {begin} {end} <o,f0,male> {text}\n"
@@ -102,11 +101,7 @@ def command_of(name: str, page: Path = PAGE) -> str:
 
 
 def run(command: str, folder: Path) -> None:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        ["sh", "-c", command.replace("DIR", str(folder))], capture_output=True, env=os.environ | {"PATH": path}
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
+    run_shell(command.replace("DIR", str(folder)), folder)
 
 
 @pytest.fixture

@@ -33,6 +33,7 @@ def media_files(config: DatasetConfig, table: Source) -> Source:
     def examples() -> dict[str, list[Example]]:
         return {split: grouped(_checked(config, split, table.splits[split])) for split in config.uncut}
 
+    @functools.cache
     def paths() -> dict[str, Path]:
         return {each.source: _path(folder, each.source) for of_split in examples().values() for each in of_split}
 

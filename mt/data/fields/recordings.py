@@ -129,19 +129,19 @@ def _parted(name: str) -> tuple[str, tuple[float, float] | None]:
 
 
 def _file(kind: Any, source: io.BytesIO | str) -> Any:
-    # soundfile seeks after each read, which fails in a file without a length, and damages what is read next of an mp3
-    # with a variable bit rate. So it is told not to.
-    stream = type("Stream", (kind,), {"seekable": lambda self: False})
     # mpg123 writes warnings to standard error while it opens a file.
     with _silent(_start(source).startswith((b"ID3", b"\xff")) or str(source).lower().endswith(".mp3")):
-        file = stream(source)
+        file = kind(source)
         if file.format == "MP3":
             with _content(source) as content:
                 beginning = content.read(_BEGINNING)
                 if not _COUNT.search(beginning):
                     file.close()
-                    return stream(_Endless(beginning + content.read()))
-        return file
+                    file = kind(_Endless(beginning + content.read()))
+    # soundfile seeks after each read, which fails in a file without a length, and damages what is read next of an mp3
+    # with a variable bit rate. So it is told not to.
+    file.seekable = lambda: False
+    return file
 
 
 class _Endless(io.BytesIO):
