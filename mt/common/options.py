@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import functools
 import inspect
 import itertools
 import json
@@ -93,20 +94,19 @@ def as_typed(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value).removesuffix(".0")
 
 
-def described(model: type[BaseModel]) -> dict[str, str]:
+@functools.cache
+def described(model: type[BaseModel]) -> Mapping[str, str]:
     """Returns what each option of a class means: the docstring below it, those of its bases too."""
     found: dict[str, str] = {}
-    # A subclass may word an option of its base anew, so that it comes last.
-    for kind in reversed(model.__mro__):
-        if not issubclass(kind, BaseModel) or kind is BaseModel:
-            continue
-        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-        body = cast(ast.ClassDef, definition).body
-        # The docstring of an attribute is the string in the line after it.
-        for field, after in itertools.pairwise(body):
-            match field, after:
-                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                    found[name] = " ".join(text.split())
+    # The class may word an option of a base anew, so that it comes last, as the first of several bases does.
+    for base in reversed(model.__bases__):
+        found |= described(base) if base is not BaseModel and issubclass(base, BaseModel) else {}
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
+    # The docstring of an attribute is the string in the line after it.
+    for field, after in itertools.pairwise(cast(ast.ClassDef, definition).body):
+        match field, after:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                found[name] = " ".join(text.split())
     return found
 
 
