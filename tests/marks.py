@@ -17,6 +17,11 @@ def examples(count: int) -> settings:
     return settings(max_examples=count if FULL else count // 5, deadline=None)
 
 
+def few(count: int) -> int:
+    """Returns how many random cases a loop tries: so many in the full run, and half of them in the short one."""
+    return count if FULL else (count + 1) // 2
+
+
 def exhaustive(*cases: Any) -> list[Any]:
     """Returns cases for `parametrize` that the full run alone takes. A tuple has several values."""
     tuples = (case if isinstance(case, tuple) else (case,) for case in cases)

@@ -23,6 +23,7 @@ from mt.search.config import BeamConfig, SearchConfig, WaitKConfig
 from mt.search.hypothesis import Windows
 from mt.search.policies import AgreeConfig, AlignAttConfig, RetranslateConfig
 from tests.decoding.streaming.conftest import MONOTONIC, SEARCH, Sources, noises, offline
+from tests.marks import chosen, few
 
 LIMITS: dict[str, Any] = {"max_ratio": 1.5, "max_extra": 4}
 BEAM: dict[str, Any] = {"beam_size": 3, **LIMITS}
@@ -45,7 +46,9 @@ def policies(*names: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("search", [POLICIES[name] for name in names], ids=names)
 
 
-every_policy = policies(*POLICIES)
+# The short run leaves out those whose options others have, too.
+SHORT = [POLICIES[name] for name in POLICIES if name not in ("alignatt-0", "alignatt-1", "agree-2")]
+every_policy = pytest.mark.parametrize("search", chosen(POLICIES.values(), *SHORT), ids=POLICIES)
 
 
 @pytest.fixture
@@ -72,7 +75,7 @@ def read_by_words(session: Session, source: list[str]) -> Session:
 @every_policy
 def test_any_cutting_of_arrivals_gives_the_same_text_at_the_same_time(search, ours, sentences) -> None:
     draw = random.Random(1)
-    for source in sentences(3, most=7):
+    for source in sentences(few(3), most=7):
         whole = read_by_words(session_of(ours, search), source)
         for _ in range(2):
             session = session_of(ours, search)
@@ -88,7 +91,7 @@ def test_any_cutting_of_arrivals_gives_the_same_text_at_the_same_time(search, ou
 
 
 def test_a_tail_comes_with_the_last_of_several_words_and_is_gone_at_the_end(ours, sentences) -> None:
-    for *source, tail in sentences(3, least=4, most=6):
+    for *source, tail in sentences(few(3), least=4, most=6):
         at_once, in_turn = (session_of(ours, POLICIES["agree-2"]) for _ in range(2))
         at_once.read(source, tail)
         for word in source[:-1]:
@@ -103,7 +106,7 @@ def test_a_tail_comes_with_the_last_of_several_words_and_is_gone_at_the_end(ours
 
 @every_policy
 def test_together_is_as_alone_and_as_a_simulation_of_whole_sources(search, ours, sentences) -> None:
-    sources: Sources = sentences(4, most=7)
+    sources: Sources = sentences(few(4), most=7)
     alone = [read_by_words(session_of(ours, search), source) for source in sources]
     together = [session_of(ours, search) for _ in sources]
     read(together, sources)
@@ -126,7 +129,7 @@ def test_a_hard_attention_drafts_what_it_extends(attention: str, setting, senten
     ours = setting({"name": attention}, "lstm", search=SEARCH)
     with torch.no_grad():
         ours.translator.model.decoder.output.bias[EOS] += 2  # sentences end by themselves, and early, too
-    for source in sentences(6, most=7):
+    for source in sentences(few(6), most=7):
         extended = read_by_words(ExtendedSession(ours), source)
         drafted = read_by_words(session_of(ours, SEARCH), source)
         assert (drafted.words, drafted.delays, drafted.tokens) == (extended.words, extended.delays, extended.tokens)
@@ -136,7 +139,7 @@ def test_a_hard_attention_drafts_what_it_extends(attention: str, setting, senten
     "search", [AlignAttConfig(f=99, **BEAM), AgreeConfig(n=99, **BEAM), RetranslateConfig(**BEAM), BeamConfig(**BEAM)]
 )
 def test_what_writes_nothing_before_the_end_is_offline_decoding(search, ours, sentences) -> None:
-    sources = sentences(5, most=7)
+    sources = sentences(few(5), most=7)
     for source, hypothesis in zip(sources, offline(ours, sources, BeamConfig(**BEAM)), strict=True):
         session = read_by_words(session_of(ours, search), source)
         assert session.text == ours.tokenizers.target.decode(hypothesis.tokens)
@@ -146,7 +149,7 @@ def test_what_writes_nothing_before_the_end_is_offline_decoding(search, ours, se
 @policies("alignatt-0", "alignatt-1", "agree-2", "hold-2", "wait-2", "retranslate")
 def test_a_tail_may_change_and_is_never_written_against(search, ours, sentences) -> None:
     draw = random.Random(2)
-    for source in sentences(3, least=3, most=6):
+    for source in sentences(few(3), least=3, most=6):
         session = session_of(ours, search)
         for place, word in enumerate(source):
             before = [*session.words]
@@ -165,7 +168,7 @@ def test_a_tail_may_change_and_is_never_written_against(search, ours, sentences)
 
 @every_policy
 def test_an_update_without_news_changes_nothing_and_a_tail_can_go(search, ours, sentences) -> None:
-    for source in sentences(3, least=4, most=6):
+    for source in sentences(few(3), least=4, most=6):
         session = session_of(ours, search)
         session.read(source[:2], tail=source[2])
         before = [*session.words], session.draft, len(session._drafts)
@@ -198,7 +201,7 @@ def test_a_tail_that_goes_before_a_word_was_read_leaves_nothing(search, gone: st
 
 @policies("alignatt-1", "agree-2", "wait-2", "retranslate", "beam")
 def test_a_translation_begins_as_asked(search, ours, sentences) -> None:
-    for source in sentences(3, least=4, most=6):
+    for source in sentences(few(3), least=4, most=6):
         free = read_by_words(session_of(ours, search), source)
         for prefix in ("tun dies ", "tun die"):
             request = Request("a source", LexicalConstraints(prefix=prefix))
@@ -305,7 +308,7 @@ def test_a_threshold_moves_every_stop(attention: str, compiled: bool, setting, s
     ours = setting({"name": attention}, "lstm", search=SEARCH)
     lowered = setting({"name": attention}, "lstm", search=SEARCH, bias=-math.log(0.8 / 0.2))
     search = SEARCH.model_copy(update={"threshold": 0.8})
-    for source in sentences(3, most=7):
+    for source in sentences(few(3), most=7):
         session, usual = (read_by_words(one.translator.stream(one.search), source) for one in (lowered, ours))
         other = read_by_words(ours.translator.stream(search), source)
         assert (other.words, other.delays, other.tokens) == (session.words, session.delays, session.tokens)
@@ -321,7 +324,7 @@ def test_terms_are_chosen_by_a_model_with_the_same_stops(attention: str, setting
     threshold = SEARCH.model_copy(update={"threshold": 0.8})
     lowered = setting({"name": attention}, "bilstm", search=SEARCH, bias=-math.log(0.8 / 0.2)).translator
     ours = setting({"name": attention}, "bilstm", search=SEARCH).translator
-    for source in sentences(8, least=3, most=7):
+    for source in sentences(few(8), least=3, most=7):
         text = " ".join(source)
         request = Request("a source", glossary=glossaries_of({source[1]: ["dasnein", "tun"]}, 1)[0])
         rows = ours.tokenizers.source.encode([text])
@@ -343,7 +346,7 @@ def test_alignatt_does_not_look_at_the_end_of_the_source(ours, sentences) -> Non
 
 def test_a_last_word_that_is_cut_is_final_as_a_whole(ours, sentences) -> None:
     search = RetranslateConfig(beam_size=3, max_length=2)
-    texts = [" ".join(source) for source in sentences(9, least=3, most=6)]
+    texts = [" ".join(source) for source in sentences(few(9), least=3, most=6)]
     found = simulated(ours.translator, ours.tokenizers.source.encode(texts), search, texts)
     cut = [best.timing for (best,) in found if best.cut]
     assert [timing.words_read[-1] for timing in cut] == [timing.word_delays[-1] for timing in cut]
@@ -353,7 +356,7 @@ def test_a_last_word_that_is_cut_is_final_as_a_whole(ours, sentences) -> None:
 def test_nothing_is_written_by_what_may_become_part_of_a_term(ours, sentences) -> None:
     search = POLICIES["alignatt-0"]
     written = 0
-    for source in sentences(4, least=3, most=5):
+    for source in sentences(few(4), least=3, most=5):
         glossary = glossaries_of({" ".join([*source, "more"]): "tun"}, 1)[0]
         session = open_session(ours.translator, search, "word", Request("a source", glossary=glossary))
         assert [session.read(word) for word in source] == [[]] * len(source)
@@ -369,7 +372,7 @@ def test_nothing_is_written_by_what_may_become_part_of_a_term(ours, sentences) -
 def test_a_sound_is_drafted_as_in_a_simulation(search, hearing) -> None:
     """By a model that hears all of it first."""
     ours = hearing("wait-5", encoder="bilstm", causal=False, search=search)
-    for sound in noises(2, seconds=0.6):
+    for sound in noises(few(2), seconds=0.6):
         session = open_session(ours.translator, search, "char")
         pieces = [session_of(ours, search) for _ in range(2)]
         session.read(sound)
