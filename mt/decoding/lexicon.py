@@ -152,13 +152,13 @@ def readable(source: Tokenizer, words: Sequence[str]) -> list[str]:
     small = [word.lower() for word in words]
     # Nobody sees marks of Cf: soft hyphens, joiners, and marks of direction.
     bare = [regex.sub(r"[\p{P}\p{Cf}]", "", word) or word for word in small]
+    lost = dict(zip(small, unseen(source, small), strict=True))
     # The accent alone may be new, on a letter that the model knows without it.
-    accents = (_ACCENTS.findall(normalize("NFD", "".join(letters))) for letters in unseen(source, small))
-    plain = [
-        normalize("NFD", word).translate(dict.fromkeys(map(ord, new))) for word, new in zip(small, accents, strict=True)
-    ]
-    counted = (zip(form, map(len, unseen(source, form)), strict=True) for form in (words, small, bare, plain))
-    return [min(of_word, key=lambda pair: pair[1])[0] for of_word in zip(*counted, strict=True)]
+    accents = {word: _ACCENTS.findall(normalize("NFD", "".join(letters))) for word, letters in lost.items()}
+    plain = [normalize("NFD", word).translate(dict.fromkeys(map(ord, accents[word]))) for word in small]
+    others = [*words, *bare, *plain]
+    lost |= zip(others, unseen(source, others), strict=True)
+    return [min(forms, key=lambda form: len(lost[form])) for forms in zip(words, small, bare, plain, strict=True)]
 
 
 def unseen(source: Tokenizer, words: Sequence[str]) -> list[set[str]]:
