@@ -141,7 +141,7 @@ def read_dictionary(path: Path) -> dict[str, str]:
         if not line.strip():
             continue
         words = [field.strip() for field in line.split("\t")] if "\t" in line else line.split()
-        if len(words) != 2 or not all(words):
+        if len(words) != 2 or not all(words) or "|||" in line:
             raise UserError(f"{path}, line {number} is no entry of a dictionary ({shown(line, 60)}): {_ENTRY}")
         if any(unicodedata.category(character) == "Cc" for word in words for character in word):
             raise UserError(f"{path}, line {number} holds a control character ({shown(line, 60)}): remove it")

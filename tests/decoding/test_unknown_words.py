@@ -162,7 +162,7 @@ def test_a_dictionary(tmp_path: Path) -> None:
     file = tmp_path / "words"
     file.write_text("house Haus\n\nNew York\tNeu York \ncat\tKatze\r\ncat Kater\n")
     assert read_dictionary(file) == {"house": "Haus", "New York": "Neu York", "cat": "Katze"}
-    for line in ("house", "house Haus 0.5", "house\tHaus\t0.5", "\tHaus"):
+    for line in ("house", "house Haus 0.5", "house\tHaus\t0.5", "\tHaus", "cat flap|||Klappe"):
         file.write_text(f"cat Katze\n{line}\n")
         require_refusal(lambda: read_dictionary(file), f"{file}, line 2 is no entry of a dictionary")
     file.write_text("cat \x1b[31mKatze\n")  # it would be written on
