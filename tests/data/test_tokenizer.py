@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mt.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, TokenizerConfig, Tokenizers, train, units
+from mt.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, TokenizerConfig, Tokenizers, load_tokenizer, train, units
 from tests.data.conftest import Foreign
 from tests.refusals.sentences import refusal_of, require_refusal
 
@@ -101,6 +101,16 @@ def test_a_broken_file_is_named(tmp_path: Path, tokenizers: dict[str, Tokenizer]
     for content in (b"", b"garbage", b"<!DOCTYPE html>", tokenizers["bpe"].model[:-7]):
         (tmp_path / "tokenizer.model").write_bytes(content)
         require_refusal(lambda: Tokenizers.load(tmp_path), r"tokenizer\.model is not a SentencePiece model")
+
+
+def test_a_model_of_somebody_else_is_none_of_a_run(foreign: Foreign, tmp_path: Path) -> None:
+    _, theirs = foreign(TEXTS * 9, vocab_size=100)
+    (tmp_path / "own.model").write_bytes(theirs.serialized_model_proto())
+    sentence = (
+        "own.model is a SentencePiece model with the ids pad -1, unk 0, bos 1, eos 2, and not pad 0, unk 1, bos 2, eos "
+        "3: restore the file, make what it belongs to again, or give the tokenizer.model of a run"
+    )
+    assert refusal_of(lambda: load_tokenizer(tmp_path / "own.model")).endswith(sentence)
 
 
 def test_the_sides_may_differ() -> None:

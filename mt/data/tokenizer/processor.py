@@ -125,13 +125,15 @@ class Tokenizer:
         """Loads a serialized SentencePiece model. Raises ValueError where it is none, or has other special ids."""
         self.model = model
         try:
-            self._processor = sentencepiece.SentencePieceProcessor(model_proto=model, num_threads=1)
+            self._processor = sentencepiece.SentencePieceProcessor(num_threads=1)
+            self._processor.load_from_serialized_proto(model)  # which refuses an empty one, too
         except RuntimeError as error:
             raise ValueError("not a SentencePiece model") from error
         processor = self._processor
         special = [processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id()]
-        if not model or special != [PAD, UNK, BOS, EOS]:
-            raise ValueError("not a SentencePiece model with the ids pad 0, unk 1, bos 2, eos 3")
+        if special != [PAD, UNK, BOS, EOS]:
+            has = "pad {}, unk {}, bos {}, eos {}".format(*special)
+            raise ValueError(f"a SentencePiece model with the ids {has}, and not pad 0, unk 1, bos 2, eos 3")
         try:
             pieces = [processor.id_to_piece(i) for i in range(len(self))]
         except UnicodeDecodeError as error:

@@ -11,6 +11,7 @@ from mt.data.tokenizer.processor import Tokenizer
 from mt.data.tokenizer.training import TokenizerConfig, train
 from mt.errors import UserError
 
+_REMEDY = "restore the file, make what it belongs to again, or give the tokenizer.model of a run"
 _TRANSCRIPT = "tokenizer.transcript.model"
 _CHARACTERS = TokenizerConfig(model_type="char", vocab_size=8000)
 
@@ -96,14 +97,10 @@ class Tokenizers:
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
-    """Loads one tokenizer. Raises UserError where the file is missing, or is no such model."""
+    """Loads one tokenizer of a run or a corpus. Raises UserError where the file is missing, or is no such model."""
     try:
         return Tokenizer(read_bytes(path))
-    except FileNotFoundError as error:
-        raise UserError(f"{path} is missing: the tokenizer belongs beside what was made with it") from error
     except OSError as error:
-        raise UserError(
-            f"{path} cannot be read ({error.strerror}): restore the file, or give a tokenizer.model"
-        ) from error
+        raise UserError(f"{path} cannot be read ({error.strerror}): {_REMEDY}") from error
     except ValueError as error:
-        raise UserError(f"{path} is {error}: restore the file, or make what it belongs to again") from error
+        raise UserError(f"{path} is {error}: {_REMEDY}") from error
