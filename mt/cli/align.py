@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, get_args
 
 from mt.cli.arguments import add_plot_options, add_run_options, add_search_options, load_translator, reported_in_flags
 from mt.cli.parser import Parser, number_of
-from mt.common.links import Links, Symmetrisation, is_naacl, to_pharaoh
+from mt.common.links import Links, Symmetrisation, to_pharaoh
 from mt.common.terminal import note, say
 from mt.data.dataset import LINK_UNITS
 from mt.errors import UserError, counted
 from mt.metrics.alignment import alignment_error_rate
 from mt.storage import require_writable
-from mt.text_io import read_lines, read_parallel, require_parallel
+from mt.text_io import read_parallel
 
 if TYPE_CHECKING:
     from mt.decoding.translation import Translation
@@ -60,11 +60,8 @@ def align(arguments: Sequence[str] | None = None) -> None:
         # Gold links are checked before the model is loaded, so that a mistake in them shows at once.
         gold = []
         if options.gold:
-            lines = read_lines(options.gold, pipes=True)
-            if not is_naacl(lines):
-                require_parallel([options.source, options.gold], [sources, lines], "pair")
-            name = str(options.gold)
-            gold = read_gold(lines, sources, targets, options.words, name=name, one_based=options.one_based)
+            paths = options.gold, options.source
+            gold = read_gold(*paths, sources, targets, options.words, one_based=options.one_based)
         translator, reverse = _translators(options)
         translator.refuse_long(sources, f"{options.source}, line")
         translator.refuse_long(targets, f"{options.target}, line")

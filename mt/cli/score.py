@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from mt.cli.parser import Parser, typed_flags, whole_number
-from mt.common.links import Link, Symmetrisation, is_naacl, parse_naacl, parse_pharaoh, symmetrised
+from mt.common.links import Link, Symmetrisation, parse_pharaoh, symmetrised
 from mt.common.terminal import note, say
 from mt.data.glossary import Term, glossaries_of
 from mt.data.tokenizer import load_tokenizer
 from mt.data.words import term_spans, term_words, units_of_characters
 from mt.errors import UserError, reported, require_choice
 from mt.metrics import DEFAULTS, METRICS, require_known
-from mt.metrics.alignment import alignment_error_rate
+from mt.metrics.alignment import alignment_error_rate, read_gold_links
 from mt.metrics.base import PLAIN, ROUGE_PROTOCOLS, Score, Settings
 from mt.metrics.bleu import TOKENIZERS
 from mt.metrics.files import score_files, score_log
@@ -24,7 +24,7 @@ from mt.metrics.languages import require_language
 from mt.metrics.latency import LatencyUnit
 from mt.metrics.rouge import ROUGE_TOKENIZERS
 from mt.metrics.terms import OwnWords, score_terms
-from mt.text_io import composed, read_lines, read_parallel, require_parallel
+from mt.text_io import composed, read_parallel, require_parallel
 
 if TYPE_CHECKING:
     from mt.decoding.translator import Translator
@@ -167,7 +167,7 @@ def _add_task_options(parser: argparse.ArgumentParser) -> None:
     # Of texts and logs.
     parser.add_argument("--lead", type=whole_number(1, 10**9), metavar="N", help="score the first N words of each line")
     parser.add_argument("--log", type=Path, metavar="FILE", help="an instances.log, whose latency is scored, too")
-    parser.add_argument("--latency-unit", choices=get_args(LatencyUnit), help="of a log's targets; else word")
+    parser.add_argument("--latency-unit", choices=get_args(LatencyUnit), default="word", help="of a log; else word")
     parser.add_argument("--spm-model", type=Path, metavar="FILE", help="tokenizer.model of --latency-unit subword")
     parser.add_argument("--no-use-ref-len", action="store_true", help="AP, AL and LAAL by the hypothesis's length")
     # Of pairs and their models, of terms, and of links.
@@ -199,14 +199,9 @@ def _of_alignments(options: argparse.Namespace) -> dict[str, Score]:
     *paths, gold_path = options.texts
     files = read_parallel(paths, "pair")
     links = [[pair.possible for pair in pairs] for pairs in map(parse_pharaoh, files, map(str, paths))]
-    gold_lines = read_lines(gold_path, pipes=True)
-    if is_naacl(gold_lines):
-        gold = parse_naacl(gold_lines, str(gold_path), len(links[0]))
-    else:
-        require_parallel([paths[0], gold_path], [files[0], gold_lines], "pair")
-        gold = parse_pharaoh(gold_lines, str(gold_path), first=int(options.one_based))
-        if not any(0 in link for pair in gold for link in pair.possible):
-            note(f"no link in {gold_path} joins word 0, the first one: give --one-based if its words count from 1")
+    gold, naacl = read_gold_links(gold_path, paths[0], files[0], one_based=options.one_based)
+    if not naacl and not any(0 in link for pair in gold for link in pair.possible):
+        note(f"no link in {gold_path} joins word 0, the first one: give --one-based if its words count from 1")
     hypotheses: Sequence[Set[Link]] = links[0]
     if options.symmetrise:
         # A link is a pair, and read backwards it is that of the other direction.
@@ -289,8 +284,7 @@ def _of_log(options: argparse.Namespace) -> dict[str, Score]:
             f"--task simultaneous takes a log, which holds the references: write --log {log}, without other files"
         )
     # Subwords can be counted only by the model that made them.
-    unit: LatencyUnit = options.latency_unit or "word"
-    if (unit == "subword") != (options.spm_model is not None):
+    if (options.latency_unit == "subword") != (options.spm_model is not None):
         raise UserError(
             "--latency-unit subword and --spm-model FILE go together: the model counts the references' subwords"
         )
@@ -300,7 +294,7 @@ def _of_log(options: argparse.Namespace) -> dict[str, Score]:
         names,
         _settings_of(options, options.target_language),
         options.log,
-        unit=unit,
+        unit=options.latency_unit,
         count_subwords=load_tokenizer(options.spm_model).count_pieces if options.spm_model else len,
         reference_length=not options.no_use_ref_len,
     )
@@ -338,6 +332,9 @@ def _run_and_texts(options: argparse.Namespace) -> tuple["Translator", Sequence[
     # Texts are read before the model is loaded, so that a mistake in them shows at once.
     paths = (options.source, options.target)
     texts = read_parallel(paths, "pair")
+    # An export, which `load` proposes where torch is absent, cannot do these tasks.
+    import torch  # noqa: F401
+
     return load(options.run, checkpoint=options.checkpoint or "best", device=options.device or "auto"), paths, texts
 
 

@@ -22,9 +22,9 @@ def say(text: str = "", file: TextIO | None = None) -> None:
     print(visible_lines(text), file=file or sys.stdout, flush=True)
 
 
-def note(*texts: str) -> None:
-    """Prints notes for the user on standard error, a line each."""
-    for text in texts:
+def note(*texts: str | None) -> None:
+    """Prints notes for the user on standard error, a line each; nothing for None."""
+    for text in filter(None, texts):
         say(f"note: {text}", sys.stderr)
 
 

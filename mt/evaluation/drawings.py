@@ -3,11 +3,12 @@ the first translations, and last the records of all translations."""
 
 from collections.abc import Collection, Iterator, Sequence
 from difflib import SequenceMatcher
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mt.common.links import Links, is_naacl, parse_naacl, parse_pharaoh, require_inside
+from mt.common.links import Links, parse_pharaoh, require_inside
 from mt.common.terminal import note
 from mt.data.dataset import LINK_UNITS
 from mt.data.split import Split
@@ -17,7 +18,7 @@ from mt.decoding.translation import Translation, in_units
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.evaluation.timing import boundaries
-from mt.metrics.alignment import AlignmentScore, Linkable, alignment_error_rate
+from mt.metrics.alignment import AlignmentScore, Linkable, alignment_error_rate, read_gold_links
 from mt.metrics.sentence import SentenceChrf
 from mt.search.config import SearchConfig
 
@@ -40,24 +41,16 @@ def alignment_error(
 
 
 def read_gold(
-    lines: Sequence[str],
-    sources: Sequence[str],
-    targets: Sequence[str],
-    words: str | None,
-    *,
-    name: str,
-    one_based: bool,
+    path: Path, beside: Path, sources: Sequence[str], targets: Sequence[str], words: str | None, *, one_based: bool
 ) -> list[Links]:
     """Returns the gold links of pairs of texts. Prints a note if the kind of words is not given but matters.
 
-    lines: in Pharaoh format, a line for each pair, or in the NAACL format. words: a key of LINK_UNITS; None: marks.
-    name: the name of the lines in messages. one_based: whether words are counted from 1, as the NAACL format always
-    does. Raises UserError if a line is wrong, or links words that the pair does not have.
+    path, beside, one_based: see `read_gold_links`. words: a key of LINK_UNITS; None: marks. Raises UserError if a line
+    is wrong, or links words that the pair does not have.
     """
     unit = LINK_UNITS[words or "marks"]
-    naacl = is_naacl(lines)
+    gold, naacl = read_gold_links(path, beside, sources, one_based=one_based)
     first_number = int(one_based or naacl)
-    gold = parse_naacl(lines, name, len(sources)) if naacl else parse_pharaoh(lines, name, first=first_number)
     advice = "" if first_number else ", give --one-based if they count from 1"
     advice += "" if words == "blanks" else ", and --words blanks if their words are what stands between blanks"
     # A link to a missing word shows that these links count other words, or count them from another number.
@@ -65,7 +58,7 @@ def read_gold(
     lengths = [(len(units(source, unit)), len(units(target, unit))) for source, target in pairs]
     place = "sentence" if naacl else "line"
     for number, (links, counts) in enumerate(zip(gold, lengths, strict=True), start=1):
-        require_inside(links, counts, f"{name}, {place} {number}", first=first_number, advice=lambda: advice)
+        require_inside(links, counts, f"{path}, {place} {number}", first=first_number, advice=lambda: advice)
     # If words between blanks are different ones, and the user has not chosen, a note asks.
     between_blanks = [(len(units(source, "spaced")), len(units(target, "spaced"))) for source, target in pairs]
     different = sum(length != blanks for length, blanks in zip(lengths, between_blanks, strict=True))

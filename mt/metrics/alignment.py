@@ -1,11 +1,13 @@
-"""Alignment error rate of word links against gold ones."""
+"""Gold links of a file, and the alignment error rate of word links against gold ones."""
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
+from pathlib import Path
 
-from mt.common.links import Link, Links
+from mt.common.links import Link, Links, is_naacl, parse_naacl, parse_pharaoh
 from mt.errors import UserError
 from mt.metrics.base import Score, require_pairs
+from mt.text_io import read_lines, require_parallel
 
 Linkable = tuple[Set[int | None], Set[int | None]]
 """The words of a source and of a target that links can join: those that have a piece of the model."""
@@ -19,6 +21,20 @@ class AlignmentScore(Score):
     recall: float
     unlinkable: int = 0
     """How many gold links were left out because they join a word that has no piece of the model."""
+
+
+def read_gold_links(path: Path, beside: Path, pairs: Sequence[str], *, one_based: bool) -> tuple[list[Links], bool]:
+    """Returns the gold links of pairs, and whether they are in the NAACL format, and not in Pharaoh's, a line for each
+    pair.
+
+    beside: the file of `pairs`, for messages. one_based: whether words are counted from 1, as the NAACL format always
+    does. Raises UserError if a line is wrong, or there are more or fewer lines than pairs.
+    """
+    lines = read_lines(path, pipes=True)
+    if is_naacl(lines):
+        return parse_naacl(lines, str(path), len(pairs)), True
+    require_parallel([beside, path], [pairs, lines], "pair")
+    return parse_pharaoh(lines, str(path), first=int(one_based)), False
 
 
 def alignment_error_rate(

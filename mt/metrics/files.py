@@ -8,7 +8,7 @@ from mt.common.input_files import read_json
 from mt.common.terminal import note
 from mt.errors import UserError
 from mt.metrics import build, notes
-from mt.metrics.advice import lacks_capitals
+from mt.metrics.advice import lacks_capitals, share_parted
 from mt.metrics.base import References, Score, Settings
 from mt.metrics.latency import LatencyUnit, degenerate, read_log, score_latency, unsuited
 from mt.metrics.rouge import Lead
@@ -37,8 +37,7 @@ def score_files(
     # With --lead the texts are sources, and their first words are scored.
     if lead is not None:
         baseline = Lead(lead, settings.rouge.tokenizer)
-        if objection := baseline.unsuited(texts):
-            note(objection)
+        note(baseline.unsuited(texts))
         texts = [baseline.beginning(text) for text in texts]
     return _score_texts(names, settings, texts, groups)
 
@@ -73,8 +72,7 @@ def score_log(
     scores: dict[str, Score] = {}
     if groups:
         scores = _score_texts(names, settings, hypotheses, groups)
-        if objection := unsuited(unit, [group[0] for group in groups]):
-            note(objection)
+        note(unsuited(unit, [group[0] for group in groups]))
     if degenerate(timed):
         note("SWF and EFSW are more than 20 apart: likely a degenerate policy, by OmniSTEval")
     return scores | timed
@@ -106,9 +104,7 @@ def _score_texts(
 ) -> dict[str, Score]:
     # Scores come first: what they are not good for is noted after them.
     metrics = build(names, settings)
-    scores: dict[str, Score] = {}
-    for metric in metrics:
-        scores |= metric.score(hypotheses, groups)
+    scores = {name: score for metric in metrics for name, score in metric.score(hypotheses, groups).items()}
     note(*notes(metrics, groups))
     # Lower case costs BLEU and chrF much against references with capitals.
     cased = any("case:mixed" in score.signature for score in scores.values())
@@ -116,5 +112,13 @@ def _score_texts(
         note(
             "no hypothesis has a capital letter, and most references have: add --lowercase if the system writes lower "
             "case alone"
+        )
+    # A tokenizer, which BLEU has itself, is not to cut one side alone.
+    shares = share_parted(hypotheses), share_parted([group[0] for group in groups])
+    (least, whole), (most, cut) = sorted(zip(shares, ("hypotheses", "references"), strict=True))
+    if "bleu" in scores and most - least > 0.5:
+        note(
+            f"most {cut} are cut by a tokenizer (blanks before full stops and commas, @-@, &apos;, @@ or ▁), and the "
+            f"{whole} are not, so that BLEU is too low: give {cut} as they are written"
         )
     return scores

@@ -78,6 +78,26 @@ def test_the_tokenizer_follows_the_target_language_or_the_ending_of_the_referenc
     assert "|tok:char|" in call("score", *hypotheses, ending, "--bleu-tokenizer", "char").out
 
 
+def test_what_a_tokenizer_cut_on_one_side_alone_is_told(write, call):
+    plain = "Well, it's a well-known one.\nThe other, Mr. X, is not.\n" * 5
+    note = (
+        "note: most {} are cut by a tokenizer (blanks before full stops and commas, @-@, &apos;, @@ or ▁), and the {} "
+        "are not, so that BLEU is too low: give {} as they are written\n"
+    )
+    french = plain.replace(".", " !").replace(",", " ;")
+    for cut in (
+        "Well , it &apos;s a well @-@ known one .\nThe other , Mr. X , is not .\n" * 5,
+        "We@@ ll, it's a we@@ ll-@@ known one.\nThe o@@ ther, Mr. X, is no@@ t@@ .\n" * 5,
+        "▁Well, ▁it's ▁a ▁well - known ▁one.\n▁The ▁other, ▁Mr. ▁X, ▁is ▁not.\n" * 5,
+    ):
+        files = write("cut", cut), write("plain", plain)
+        assert call("score", *files).err == note.format("hypotheses", "references", "hypotheses")
+        assert call("score", *files[::-1]).err == note.format("references", "hypotheses", "references")
+        short = write("short", cut[: cut.find("\n") + 1]), write("one", plain[: plain.find("\n") + 1])
+        quiet = ([*files, "--metrics", "rouge"], [files[0], files[0]], short, [write("french", french), files[1]])
+        assert [call("score", *arguments).err for arguments in quiet] == [""] * 4
+
+
 def test_pipes_of_the_shell_and_closed_streams(write):
     """As a process, since the shell makes the streams."""
     good = write("hyp", "a b c d\n")
@@ -89,6 +109,19 @@ def test_pipes_of_the_shell_and_closed_streams(write):
         done = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == status and done.stdout.startswith(out) and done.stderr.startswith(err)
         assert done.stderr.count("\n") == bool(err)
+
+
+def test_pairs_where_torch_is_absent(write) -> None:
+    """What can be done there, decoding of an export, is no remedy."""
+    two = write("two", "a b\n")
+    script = "import sys; sys.modules['torch'] = None; from mt.__main__ import call; call('score', sys.argv[1:])"
+    for task in ("likelihood", "markup"):
+        words = ["--task", task, "--run", write("run", ""), "--source", two, "--target", two]
+        done = subprocess.run(
+            [sys.executable, "-c", script, *words], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        sentence = "error: mt score needs torch, which is not installed: pip install 'attentive-mt[train]'\n"
+        assert (done.returncode, done.stderr) == (2, sentence)
 
 
 # Terms of a glossary, and word links.
