@@ -43,13 +43,11 @@ def shown_pair(number: int | None, source: str, target: str) -> DroppedPair:
 # Cleaning.
 
 
-def drop_reason(source: str | None, target: str, config: CleaningConfig) -> str | None:
+def drop_reason(source: str, target: str, config: CleaningConfig) -> str | None:
     """Returns why a training pair is dropped, with the name of the option; None where it stays.
 
-    Duplicates are left out earlier, in `data_prep.ingest`. source: None where it is no text.
+    Duplicates are left out earlier, in `data_prep.ingest`.
     """
-    if source is None:
-        source = target
     shorter, longer = sorted((count_words(source), count_words(target)))
     if is_blank(source) or is_blank(target):
         return "empty"
@@ -75,7 +73,7 @@ def drop_reasons(
     """
     if reader.field.written:
         return [drop_reason(source, target, config) for source, target in zip(sources, targets, strict=True)]
-    reasons = [drop_reason(None, target, config) for target in targets]
+    reasons = [drop_reason(target, target, config) for target in targets]  # the only text of a pair
     # Pairs of one source come one after another, and it is read once.
     for source, numbers in itertools.groupby(range(len(sources)), key=sources.__getitem__):
         try:
@@ -183,8 +181,7 @@ def encode_shards(
     run first."""
     encoder.folder.mkdir(exist_ok=True)
     missing = [raw for raw in raw_shards if not encoder.path(raw.number).is_file()]
-    if len(missing) < len(raw_shards):
-        yield sum(raw.rows for raw in raw_shards) - sum(raw.rows for raw in missing)
+    yield sum(raw.rows for raw in raw_shards) - sum(raw.rows for raw in missing)
     yield from ordered(encode, ((raw, encoder) for raw in missing), workers, runner)
 
 

@@ -34,7 +34,7 @@ from mt.common.input_files import sha256
 from mt.common.terminal import Bar, say
 from mt.data import corpus, writer
 from mt.data.arrow import ALL
-from mt.data.checks import read_table
+from mt.data.checks import open_table
 from mt.data.corpus import Corpus, Example
 from mt.data.dataset import EFLOMAL, DatasetConfig
 from mt.data.fields import SourceError
@@ -299,7 +299,7 @@ def _put_together(
         raise all_dropped(train.read, train.dropped)
     if preparation.progress:
         source = preparation.source
-        pairs = read_table(max(digests, key=lambda path: path.stat().st_size))
+        pairs = open_table(digests)
         for line in report(config, source, evaluation, train, tokenizers, unknown, pairs):
             say(visible(line))
     # The finished corpus takes its place as a whole, and only then is the work folder removed.

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from data_prep.encode import DroppedPair, Shard, shown_pair
 from data_prep.hints import places
@@ -90,7 +91,7 @@ def report(
     for reason, (number, one, other) in train.shown.items():
         place = f"{lines.get((one, other), f'pair {number:,}')}: " if number else ""
         yield f"dropped as {reason}, for example {place}{one!r} | {other!r}"
-    yield "; ".join(f"{split}: {_size(examples)}" for split, examples in evaluation.items())
+    yield "; ".join(f"{split}: {_size(examples, pairs['source'])}" for split, examples in evaluation.items())
     yield from _spellings(pairs, evaluation, ("source", "target") if build_field(config.field).written else ("target",))
     yield f"vocabulary: {_vocabularies(config, tokenizers)}"
     yield from _unknown(config, unknown, tokenizers)
@@ -101,7 +102,7 @@ def _spellings(pairs: pa.Table, evaluation: Mapping[str, list[Example]], sides: 
     """Yields a line for each side of dev and test that is spelt otherwise than training pairs, with other accents or
     apostrophes, say. A model spells as train does, and is wrong by such references."""
     for side in sides:
-        train = Counter("".join(pairs[side].to_pylist()))
+        train = Counter("".join(max(pairs[side].chunks, key=len).to_pylist()))  # a shard is enough
         for split, examples in evaluation.items():
             own = Counter("".join(getattr(example, side) for example in examples))
             sizes = train.total(), own.total() or 1
@@ -200,10 +201,14 @@ def _listed(dropped: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {reason}" for reason, count in Counter(dropped).most_common()) or "none"
 
 
-def _size(examples: list[Example]) -> str:
-    """Writes the number of pairs, and that of references where some pairs have several."""
+def _size(examples: list[Example], train: pa.ChunkedArray) -> str:
+    """Writes the number of pairs, and that of references where some pairs have several; and how many have a source that
+    stands in train, too, so that a model may know it. train: its sources."""
     references = sum(1 + len(example.more_references) for example in examples)
-    return counted(len(examples), "pair") + (f" with {references:,} references" if references > len(examples) else "")
+    both = {*train.filter(pc.is_in(train, pa.array([each.source for each in examples], pa.string()))).to_pylist()}
+    known = sum(example.source in both for example in examples)
+    size = counted(len(examples), "pair") + (f" with {references:,} references" if references > len(examples) else "")
+    return size + (f", {known:,} of a source that stands in train, too" if known else "")
 
 
 def _warning(train: Counts) -> Iterator[str]:

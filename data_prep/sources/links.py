@@ -45,10 +45,17 @@ def link(sources: Sequence[Source], config: DatasetConfig) -> list[Source]:
     for number, source in enumerate(sources):
         read = functools.partial(_linked, path, texts, number, config.link_unit or "spaced")
         linked.append(replace(source, splits={**source.splits, "train": replace(texts[number], read=read)}))
+
+    def notes() -> list[str]:
+        joined = any(0 in link for line in file_lines(path) for link in links_of(line).possible)
+        told = f"no link in {path} joins word 0, the first one: take 1 from all numbers if its words count from 1"
+        return [*first_source.notes(), *([] if joined else [told])]
+
     linked[0] = replace(
         linked[0],
         identity=lambda: json.dumps([first_source.identity(), config.link_words, _RULE, sha256(path)]),
         files=lambda: [*first_source.files(), path],
+        notes=notes,
     )
     return linked
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from data_prep.sources.base import RawSplit, Records, Source, digest, from_lists, grouped
+from data_prep.sources.base import RawSplit, Source, digest, from_lists, grouped
 from mt.data.corpus import Example
 from mt.data.dataset import DatasetConfig
 from mt.errors import UserError, nearest
@@ -52,13 +52,21 @@ def _checked(config: DatasetConfig, split: str, files: RawSplit) -> Iterator[Exa
     may be read."""
     folder = config.media
     next(files.read())  # refuses a table without rows
+    columns = files.columns()
     # Manifests have parts of sounds, whose texts would all be taken for those of the whole sound.
-    if config.field.name == "audio" and "offset" in files.columns():
+    if config.field.name == "audio" and "offset" in columns:
         raise UserError(
             f"{next(files.records())[0]} has a column offset, but seconds are read from the path alone: write "
             "a.wav#t=1.5,3.2 there, as docs/layouts.md shows for manifests"
         )
-    for place, example in _transcribed(config, split, files):
+    name = config.transcript
+    if name and name not in columns and split == "train":
+        raise UserError(f"train has no column {name}: {nearest(name, columns)}; set dataset.transcript")
+    for place, example in files.records():
+        # Tables read the transcript as the last further reference.
+        if name and name in columns:
+            *references, transcript = example.more_references
+            example = example._replace(more_references=tuple(references), transcript=transcript)
         # Dev and test need a text for each file.
         source = example.source.strip()
         if split != "train" and not example.target.strip():
@@ -79,19 +87,6 @@ def _checked(config: DatasetConfig, split: str, files: RawSplit) -> Iterator[Exa
                 "set dataset.media_folder, which paths are relative to"
             )
         yield example._replace(source=inside.as_posix())
-
-
-def _transcribed(config: DatasetConfig, split: str, files: RawSplit) -> Records:
-    """Yields the examples with their transcripts. Tables read the transcript as the last further reference."""
-    name = config.transcript
-    transcribed = bool(name) and name in (columns := files.columns())
-    if name and not transcribed and split == "train":
-        raise UserError(f"train has no column {name}: {nearest(name, columns)}; set dataset.transcript")
-    for place, example in files.records():
-        if transcribed:
-            *references, transcript = example.more_references
-            example = example._replace(more_references=tuple(references), transcript=transcript)
-        yield place, example
 
 
 def _path(folder: Path, source: str) -> Path:

@@ -71,6 +71,14 @@ def test_entities_are_counted_unless_they_are_read(tmp_path: Path, capsys: pytes
     assert told(capsys, tmp_path, pairs, unescape=True) == []
 
 
+def test_links_that_seem_to_count_from_one_are_told(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    path = tmp_path / "links"
+    note = f"no link in {path} joins word 0, the first one: take 1 from all numbers if its words count from 1"
+    for lines, count in ((["1-1 2-2", "3-1"], 1), (["1-1 2-2", "1-0"], 0), (["0-0", "1p2"], 0)):
+        path.write_text("".join(f"{line}\n" for line in lines * (len(PAIRS) // 2)))
+        assert printed(capsys, tmp_path, PAIRS, links=str(path)).splitlines().count(note) == count
+
+
 def test_a_model_that_changes_text_is_named(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     pairs = [(f"the house has {number} ½ rooms", "the house") for number in range(40)]
     model = tmp_path / "own.model"

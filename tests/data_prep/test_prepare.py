@@ -10,7 +10,7 @@ from mt.cli.prepare import prepare as command
 from mt.data.corpus import SPLITS, Corpus
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import EOS, UNK
-from tests.data_prep.small import refusal, text_config, write_texts
+from tests.data_prep.small import refusal, small_shards, text_config, write_texts
 
 _WORDS = {"a": "ein", "cat": "Kater", "dog": "Hund", "sees": "sieht", "big": "großer", "one": "jemand", "hears": "hört"}
 
@@ -144,6 +144,15 @@ def test_a_split_that_is_spelt_otherwise_than_train_is_told(folder: Path, capsys
     write_texts(folder, **{split: [(f"summer {n}", f"{text} {n}") for n in range(50)] for split, text in spelt.items()})
     prepare(_config(folder, tokenizer={"model_type": "char"}), folder / "corpora")
     assert "spelt" not in capsys.readouterr().out
+
+
+def test_sources_that_stand_in_train_too_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Splits that were drawn pair by pair have words in train with another pronunciation."""
+    train = [(f"word {n}", f"w {n % 7}") for n in range(60)]
+    write_texts(folder, train=train, dev=[("word 1", "v"), ("a", "b"), ("word 59", "v"), ("word 1", "u")])
+    with small_shards(10**6, 25):
+        prepare(_config(folder), folder / "corpora")
+    assert "dev: 4 pairs, 3 of a source that stands in train, too; test: 20 pairs\n" in capsys.readouterr().out
 
 
 def test_a_small_text_has_the_vocabulary_that_it_gives(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
