@@ -119,6 +119,6 @@ def _score_texts(
     if "bleu" in scores and most - least > 0.5:
         note(
             f"most {cut} are cut by a tokenizer (blanks before full stops and commas, @-@, &apos;, @@ or ▁), and the "
-            f"{whole} are not, so that BLEU is too low: give {cut} as they are written"
+            f"{whole} are not, so that BLEU is too low: give {cut} as they are written (docs/results.md has commands)"
         )
     return scores

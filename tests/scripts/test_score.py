@@ -82,7 +82,7 @@ def test_what_a_tokenizer_cut_on_one_side_alone_is_told(write, call):
     plain = "Well, it's a well-known one.\nThe other, Mr. X, is not.\n" * 5
     note = (
         "note: most {} are cut by a tokenizer (blanks before full stops and commas, @-@, &apos;, @@ or ▁), and the {} "
-        "are not, so that BLEU is too low: give {} as they are written\n"
+        "are not, so that BLEU is too low: give {} as they are written (docs/results.md has commands)\n"
     )
     french = plain.replace(".", " !").replace(",", " ;")
     for cut in (
