@@ -116,9 +116,10 @@ def add_plot_options(parser: argparse.ArgumentParser, *, words: bool = True) -> 
         parser.add_argument("--plot-words", action=argparse.BooleanOptionalAction, help=help_text)
 
 
+@notation(lambda option: f"{flag_of(option)} ")
 def load_translator(options: argparse.Namespace) -> "Translator":
     """Loads the runs of `add_run_options`. Afterwards `options.run` has the folders of downloaded repositories in their
-    place."""
+    place. Errors have options as flags."""
     # Repositories of the hub are downloaded here.
     options.run = resolve_runs(options.run) if isinstance(options.run, list) else resolve_runs(options.run)[0]
     typed = vars(options)

@@ -1,5 +1,6 @@
 """What is no checkpoint, or a hostile one, or none to go on from; and what the sentence names. Nothing is changed."""
 
+import argparse
 import io
 import json
 import math
@@ -19,6 +20,7 @@ from torch import Tensor
 
 import mt
 from mt import checkpoint
+from mt.cli.arguments import load_translator
 from mt.config import Config
 from mt.data.corpus import Corpus
 from mt.data.tokenizer import TokenizerConfig, Tokenizers, train
@@ -188,6 +190,8 @@ def test_a_run_where_torch_is_absent(run: Path, monkeypatch: pytest.MonkeyPatch)
     command = r"pip install 'attentive-mt\[train\]'"
     sentence = rf"^{run} needs torch, which is not installed: {command}, or give an export with engine=onnx$"
     require_refusal(lambda: mt.load(run), sentence)
+    typed = argparse.Namespace(run=run, checkpoint=None, device="cpu", engine="torch")  # of `mt serve`, too
+    require_refusal(lambda: load_translator(typed), sentence.replace("engine=onnx", "--engine onnx"))
 
 
 # What a run goes on from. Of `training.safetensors`, a function is given its tensors, and the name of one of a matrix.
