@@ -28,9 +28,10 @@ def test_a_device_that_is_absent_or_unknown_is_refused(name: str) -> None:
 FLAGS = "(torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32)"
 
 
-def test_an_import_leaves_precision_and_warnings_as_they_are() -> None:
+def test_an_import_leaves_precision_and_warnings_as_they_are_and_loads_no_compiler() -> None:
     rest = "len(warnings.filters), signal.getsignal(signal.SIGINT), {**os.environ}"
-    program = f"import os, signal, torch, warnings\nstate = lambda: ({FLAGS}, {rest})\nbefore = state()\n"
+    program = f"import os, signal, sys, torch, warnings\nstate = lambda: ({FLAGS}, {rest})\nbefore = state()\n"
+    program += "import mt.ops, mt.kernels.additive\nassert not {'numba', 'triton'} & {*sys.modules}\n"
     for module in ("mt.device", "mt.distributed", "mt.models.seq2seq", "mt.cli.training"):
         program += f"import {module}\nassert before == state(), {module!r}\n"
     environment = os.environ | {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1"}

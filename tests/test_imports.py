@@ -39,10 +39,6 @@ def test_workers_import_nothing_of_the_program(program: str) -> None:
     assert not {"torch", "hydra", "datasets", "numpy"} & loaded("-c", script)
 
 
-def test_compilers_are_not_loaded_before_they_are_needed() -> None:
-    assert not {"numba", "triton"} & loaded("-c", "import mt.ops, mt.kernels.additive")
-
-
 def loaded(*words: str) -> set[str]:
     """Returns the modules that Python loads with these words."""
     command = [sys.executable, "-X", "importtime", *words]

@@ -38,8 +38,8 @@ OF_THE_ENTRY = {"folder", "resume", "corpora"}
 # Choices of all the other groups, which would undo theirs (see test_experiments.py), and of Hydra itself.
 NO_PARTS = ("experiment", "hydra", "online")
 WITHOUT_PRESET = "~preset"
-# A choice that comes with the dataset, by its preset.
-WITH_THE_DATASET = "frontend"
+# Choices that go together, each of which is tried with each data set.
+WITH_A_PRESET = ("dataset", "frontend", "preset")
 
 
 def names(group: str) -> list[str]:
@@ -51,7 +51,7 @@ def choices() -> list[list[str]]:
     in the short run with one of them. A preset is tried with its own data set, as it sets options of parts that it
     chooses."""
     columns = []
-    for group in sorted({path.parent.name for path in CONF.glob("*/*.yaml")} - {*NO_PARTS, WITH_THE_DATASET, "preset"}):
+    for group in sorted({path.parent.name for path in CONF.glob("*/*.yaml")} - {*NO_PARTS, *WITH_A_PRESET}):
         nested = sorted(path.name for path in (CONF / group).iterdir() if path.is_dir())
         column = []
         for number, name in enumerate(names(group)):
@@ -68,8 +68,7 @@ def choices() -> list[list[str]]:
     for row in rows:
         if {*row} & {*mixing}:
             row[:] = ["decoder=luong" if override.startswith("decoder=") else override for override in row]
-    own = ["preset=phrasebook", "dataset=phrasebook"]
-    of_parts = [[*own, *(one for one in row if one[:8] != "dataset=")] for row in rows]
+    of_parts = [["preset=phrasebook", "dataset=phrasebook", *row] for row in rows]
     return [*of_parts, *([f"dataset={name}"] for name in names("dataset"))]
 
 

@@ -111,10 +111,7 @@ def test_a_stream_is_offline_decoding_or_refused(attention: dict[str, Any], enco
         agrees(build_with, search)
 
 
-@pytest.mark.parametrize("decoder", WRITING, ids=label)
-@pytest.mark.parametrize(
-    "attention", [{"name": "general"}, {"name": "local_m", "window": 1}, {"name": "matcha"}], ids=label
-)
+@combined(label, attention=[{"name": "general"}, {"name": "local_m", "window": 1}, {"name": "matcha"}], decoder=WRITING)
 def test_every_decoder_streams(attention: dict[str, Any], decoder: dict[str, Any]) -> None:
     encoder = {"name": "lstm"}
     build_with = partial(build, attention, encoder, decoder, init_hidden="zeros")

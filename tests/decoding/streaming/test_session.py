@@ -20,7 +20,7 @@ from mt.decoding.streaming.extend import ExtendedSession
 from mt.errors import UserError
 from mt.search.config import GreedyConfig, OnlineConfig, WaitKConfig
 from tests.decoding.streaming.conftest import LETTERS, offline, stream, wander
-from tests.marks import exhaustive
+from tests.marks import exhaustive, few
 from tests.refusals.sentences import require_refusal
 
 ONLINE = OnlineConfig(max_ratio=1.2, max_extra=4)
@@ -45,7 +45,7 @@ parts = pytest.mark.parametrize(
 @every_policy
 @parts
 def test_a_stream_is_offline_decoding_token_for_token(attention, search, encoder, decoder, setting, sentences):
-    ours, sources = setting(attention, encoder, decoder, search=search), sentences(5)
+    ours, sources = setting(attention, encoder, decoder, search=search), sentences(few(5))
     hypotheses = offline(ours, sources)
     sessions = [stream(ours, source)[0] for source in sources]
     assert [session.tokens for session in sessions] == [hypothesis.tokens for hypothesis in hypotheses]
@@ -67,7 +67,7 @@ def test_a_stream_is_offline_decoding_token_for_token(attention, search, encoder
 @every_policy
 @pytest.mark.parametrize("encoder", ["lstm", *exhaustive("ssru")])
 def test_together_is_as_alone(attention, search, encoder, setting, sentences) -> None:
-    ours, sources, draw = setting(attention, encoder, search=search), sentences(5), random.Random(1)
+    ours, sources, draw = setting(attention, encoder, search=search), sentences(few(5)), random.Random(1)
     alone = [stream(ours, source) for source in sources]
     sessions, written = [ExtendedSession(ours) for _ in sources], [[] for _ in sources]
     waiting = [[*source, None] for source in sources]  # None: the end
@@ -104,7 +104,7 @@ def test_words_of_a_stream_have_the_confidences_of_offline_decoding(attention, s
     table = Calibration(judged="words", words=3, weights=(1, 0.5, 0), centres=(-9.0, 1.0), shares=(0.25, 0.75))
     ours = setting(attention, search=search)
     confidence = Confidence(table)
-    for source in sentences(5):
+    for source in sentences(few(5)):
         (hypothesis,) = offline(ours, [source])
         session = ExtendedSession(ours)
         known = []

@@ -15,7 +15,7 @@ from mt.decoding.streaming.session import Streaming
 from mt.search.config import OnlineConfig
 from mt.search.hypothesis import Hypothesis
 from tests.decoding.streaming.conftest import FIELD, SEARCH, decoded, noises, stream, wander
-from tests.marks import exhaustive
+from tests.marks import exhaustive, few
 from tests.refusals.sentences import require_refusal
 
 PLAIN = [(policy, {}) for policy in ("monotonic", "absorbing", "mocha", "matcha", "milk", "wait-5")]
@@ -44,7 +44,7 @@ def offline(ours: Streaming, given: list[np.ndarray]) -> list[Hypothesis]:
 def test_a_stream_is_offline_decoding_and_so_are_its_delays(policy, changes, hearing: Hearing) -> None:
     """But for what is known with the last place, which may come up to 30 ms before the end."""
     ours = hearing(policy, **changes)
-    given = noises(3)
+    given = noises(few(3))
     early = 0
     target = ours.tokenizers.target
     network = ours.translator.network
@@ -67,7 +67,7 @@ def test_a_stream_is_offline_decoding_and_so_are_its_delays(policy, changes, hea
 @some_models
 def test_together_is_as_alone(policy, changes, hearing: Hearing) -> None:
     ours = hearing(policy, **changes)
-    given = noises(4, seconds=0.6)
+    given = noises(few(4), seconds=0.6)
     draw = random.Random(1)
     alone = [stream(ours, [sound])[0] for sound in given]
     sessions = [ExtendedSession(ours) for _ in given]
