@@ -34,6 +34,8 @@ from mt.training.start import begin
 from mt.training.train import train_and_test
 from tests import marks
 
+gc.disable()  # until all is imported and collected, which stays
+
 # Without a GPU, Triton's kernels run in its interpreter. It asks when it is imported, if it is installed.
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
@@ -74,9 +76,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Lets Python look less often for cycles to free, and not in what was imported and collected, which stays."""
+    """Lets Python look for cycles to free, less often than usual, and not in what was imported and collected."""
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
