@@ -1,13 +1,11 @@
-import contextlib
 import errno
 import fcntl
 import os
 import pty
 import random
 import re
+import select
 import struct
-import subprocess
-import sys
 import termios
 import threading
 import time
@@ -18,6 +16,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from mt.training.log import Console, Log, Pace, scores_shown
 from mt.training.loop import Progress
+from tests.processes import CONTEXT
 from tests.training.runs import logged
 
 
@@ -104,18 +103,24 @@ def test_a_pipe_gets_lines_every_so_often_and_no_bar(capsys: pytest.CaptureFixtu
     assert capsys.readouterr() == ("begun\nupdate 200: bleu 12.00\n", "")
 
 
+def show_on(terminal: str) -> None:
+    for descriptor in (1, 2):
+        os.dup2(os.open(terminal, os.O_RDWR), descriptor)
+    show(0)
+
+
 def test_a_terminal_of_80_columns_gets_a_bar_and_no_lines() -> None:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    words = [sys.executable, "-c", "from tests.training.test_log import show; show(0)"]
-    process = subprocess.Popen(words, stdout=theirs, stderr=theirs, cwd=Path(__file__).parents[2])
-    os.close(theirs)
+    process = CONTEXT.Process(target=show_on, args=(os.ttyname(theirs),))
+    process.start()
     shown = b""
-    with contextlib.suppress(OSError):  # its other end is closed
-        while part := os.read(ours, 1 << 16):
-            shown += part
+    while process.is_alive() or select.select([ours], [], [], 0)[0]:
+        if select.select([ours], [], [], 0.05)[0]:
+            shown += os.read(ours, 1 << 16)
     os.close(ours)
-    assert process.wait(timeout=120) == 0
+    os.close(theirs)
+    assert process.exitcode == 0
     text = shown.decode()
     assert "training: 100%" in text and re.search(r"epoch=1, loss=3\.210", text)
     assert "tokens/s" not in text and text.count("update 200: bleu 12.00") == 1
