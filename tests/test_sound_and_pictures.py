@@ -14,8 +14,8 @@ from data_prep.prepare import prepare
 from mt.__main__ import call
 from mt.config import Config
 from mt.data.corpus import Corpus
-from tests.conftest import finished
 from tests.refusals.sentences import require_refusal
+from tests.tiny import finished
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
 Image = pytest.importorskip("PIL.Image", reason="needs the extra `images`")

@@ -4,8 +4,8 @@ import pytest
 
 import mt
 from mt.common.links import symmetrised, to_pharaoh
-from tests.conftest import Configure, finished
 from tests.refusals.sentences import require_refusal
+from tests.tiny import Configure, finished
 
 SOURCE = "two cats see houses\n\nthe green birds find streets\n"
 TARGET = "zwei Katzen sehen Häuser\n\ndie grünen 鳥 finden Straßen\n"

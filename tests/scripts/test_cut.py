@@ -12,8 +12,8 @@ from mt.data.corpus import Corpus
 from mt.evaluation.report import Changes, report, table
 from mt.search.config import BeamConfig, GreedyConfig, OnlineConfig, revised_search
 from mt.training.start import begin, resume
-from tests.conftest import finished
 from tests.data_prep.small import write_texts
+from tests.tiny import finished
 
 LINES = ["two cats see houses", "", "the green birds find streets"]
 

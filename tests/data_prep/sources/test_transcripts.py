@@ -12,9 +12,9 @@ from mt.common.options import parse
 from mt.config import Config
 from mt.data.dataset import DatasetConfig
 from mt.data.tokenizer import EOS
-from tests.conftest import finished
 from tests.data_prep.small import RATE, pairs_of, prepared, sound_config
 from tests.refusals.sentences import refusal_of, require_refusal
+from tests.tiny import finished
 
 soundfile = pytest.importorskip("soundfile", reason="needs the extra `speech`")
 
