@@ -299,8 +299,7 @@ def _put_together(
         raise all_dropped(train.read, train.dropped)
     if preparation.progress:
         source = preparation.source
-        pairs = open_table(digests)
-        for line in report(config, source, evaluation, train, tokenizers, unknown, pairs):
+        for line in report(config, source, evaluation, train, tokenizers, unknown, open_table(digests)):
             say(visible(line))
     # The finished corpus takes its place as a whole, and only then is the work folder removed.
     meta = _meta(preparation, train, tokenizers)

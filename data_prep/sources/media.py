@@ -52,14 +52,15 @@ def _checked(config: DatasetConfig, split: str, files: RawSplit) -> Iterator[Exa
     may be read."""
     folder = config.media
     next(files.read())  # refuses a table without rows
-    columns = files.columns()
+    name = config.transcript
+    # The names in JSON lines are in all of them, so that they are read only where they are asked for.
+    columns = files.columns() if config.field.name == "audio" or name else ()
     # Manifests have parts of sounds, whose texts would all be taken for those of the whole sound.
     if config.field.name == "audio" and "offset" in columns:
         raise UserError(
             f"{next(files.records())[0]} has a column offset, but seconds are read from the path alone: write "
             "a.wav#t=1.5,3.2 there, as docs/layouts.md shows for manifests"
         )
-    name = config.transcript
     if name and name not in columns and split == "train":
         raise UserError(f"train has no column {name}: {nearest(name, columns)}; set dataset.transcript")
     for place, example in files.records():

@@ -60,8 +60,7 @@ def align(arguments: Sequence[str] | None = None) -> None:
         # Gold links are checked before the model is loaded, so that a mistake in them shows at once.
         gold = []
         if options.gold:
-            paths = options.gold, options.source
-            gold = read_gold(*paths, sources, targets, options.words, one_based=options.one_based)
+            gold = read_gold(options.gold, options.source, sources, targets, options.words, one_based=options.one_based)
         translator, reverse = _translators(options)
         translator.refuse_long(sources, f"{options.source}, line")
         translator.refuse_long(targets, f"{options.target}, line")

@@ -144,6 +144,11 @@ def test_a_split_that_is_spelt_otherwise_than_train_is_told(folder: Path, capsys
     write_texts(folder, **{split: [(f"summer {n}", f"{text} {n}") for n in range(50)] for split, text in spelt.items()})
     prepare(_config(folder, tokenizer={"model_type": "char"}), folder / "corpora")
     assert "spelt" not in capsys.readouterr().out
+    # A text may be spelt otherwise further down.
+    both = [(f"summer {n}", f"{spelt['train' if n < 5000 else 'test']} {n}") for n in range(10_000)]
+    write_texts(folder, train=both, dev=both[4950:5050], test=both[4950:5050])
+    prepare(_config(folder, tokenizer={"model_type": "char"}), folder / "corpora")
+    assert "spelt" not in capsys.readouterr().out
 
 
 def test_sources_that_stand_in_train_too_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
