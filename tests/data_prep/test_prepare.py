@@ -146,7 +146,7 @@ def test_a_split_that_is_spelt_otherwise_than_train_is_told(folder: Path, capsys
     assert "spelt" not in capsys.readouterr().out
     # A text may be spelt otherwise further down.
     both = [(f"summer {n}", f"{spelt['train' if n < 5000 else 'test']} {n}") for n in range(10_000)]
-    write_texts(folder, train=both, dev=both[4950:5050], test=both[4950:5050])
+    write_texts(folder, train=both, dev=both[4900:5100], test=both[4900:5100])
     prepare(_config(folder, tokenizer={"model_type": "char"}), folder / "corpora")
     assert "spelt" not in capsys.readouterr().out
 
