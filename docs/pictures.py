@@ -12,7 +12,6 @@ from matplotlib.ticker import LogLocator, NullLocator
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from mt.common.palette import colour  # noqa: E402
 from mt.plots import save  # noqa: E402
 from mt.plots.curves import Line, look, tradeoff  # noqa: E402
 from mt.plots.style import AXIS, INK, LABEL_POINTS, chart, name_axes  # noqa: E402
@@ -61,7 +60,7 @@ def policies() -> list[Line]:
     """Returns a line for each policy, with the two offline scores as levels."""
     rows = values("tradeoff")
     lines = []
-    for number, (name, settings) in enumerate(POLICIES.items()):
+    for name, settings in POLICIES.items():
         points: list[tuple[list[float], list[float]]] = []
         for row in (rows[setting] for setting in settings):
             if isinstance(row["al"], list):  # a point for each k
@@ -72,9 +71,9 @@ def policies() -> list[Line]:
                 points.append(
                     ([row["al"], row["dal"]], row["bleu"] if isinstance(row["bleu"], list) else [row["bleu"]])
                 )
-        lines.append(Line(name, colour(number), points))
+        lines.append(Line(name, points))
     for name, bleu in zip(("offline, causal encoder", "offline, bidirectional"), rows["offline"]["bleu"], strict=True):
-        lines.append(Line(name, colour(len(lines)), level=bleu))
+        lines.append(Line(name, level=bleu))
     return lines
 
 
@@ -86,10 +85,9 @@ def drafted() -> list[Line]:
     settings["MoChA, trained"] = [trained["mocha"]]
     settings["wait-k, trained"] = [trained[f"wait-{k}"] for k in (2, 3, 5)]
     lines = [
-        Line(name, colour(number), [([row["al"], row["dal"]], [row["bleu"]]) for row in points])
-        for number, (name, points) in enumerate(settings.items())
+        Line(name, [([row["al"], row["dal"]], [row["bleu"]]) for row in points]) for name, points in settings.items()
     ]
-    return [*lines, Line("offline", colour(len(lines)), level=rows["beam"]["bleu"])]
+    return [*lines, Line("offline", level=rows["beam"]["bleu"])]
 
 
 def speedup(

@@ -26,9 +26,6 @@ from mt.errors import UserError, counted
 # separators) and U+001C to U+001F. Zero-width characters are none of it: they are characters, and a model can write
 # them. Only a text of nothing else is blank.
 
-COMPOSED = "unicode:nfc"
-"""The field of a signature where texts were composed that were not."""
-
 
 def normalize(text: str) -> str:
     """Returns a text as a model reads and writes it: `composed`, and "" where it `is_blank`."""
@@ -74,21 +71,6 @@ def is_blank(text: str) -> bool:
 def digest(texts: Iterable[str]) -> str:
     """Computes the SHA-256, in hex, of texts in the form in which they are compared, in order."""
     return hashlib.sha256("".join(f"{normalize(text)}\n" for text in texts).encode()).hexdigest()
-
-
-def are_composed(texts: Iterable[str]) -> bool:
-    """Returns whether composition (NFC) leaves all of the texts as they are."""
-    return all(unicodedata.is_normalized("NFC", text) for text in texts)
-
-
-def with_field(signature: str, field: str) -> str:
-    """Adds a field to a signature, before that of the version.
-
-    >>> with_field("nrefs:1|tok:13a|version:2.6.0", "unicode:nfc")
-    'nrefs:1|tok:13a|unicode:nfc|version:2.6.0'
-    """
-    fields, mark, version = signature.partition("|version:")
-    return f"{fields}|{field}{mark}{version}"
 
 
 # Lines of UTF-8 text, from files and streams. Only a newline ends one: Unicode's other separators may stand inside.

@@ -13,7 +13,6 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from mt.common.options import as_typed, flat
-from mt.common.palette import colour
 from mt.comparison.columns import Column
 from mt.comparison.runs import FinishedRun, distinct_names, options_of
 from mt.errors import UserError
@@ -129,14 +128,14 @@ class Tradeoff:
 
         # A line for each policy: latencies against the qualities of all seeds. Offline, a level without points.
         lines = []
-        for number, policy in enumerate(self.policies):
+        for policy in self.policies:
             points = [
                 ([point.latency[key] for key in DRAWN], [measurement.quality for measurement in point.measurements])
                 for point in policy.points
                 if point.latency.keys() >= set(DRAWN)
             ]
             level = None if policy.online else policy.points[0].quality
-            lines.append(Line(policy.name, colour(number), points, level))
+            lines.append(Line(policy.name, points, level))
         delays = [f"{LATENCIES[key]} (source words)" for key in DRAWN]
         save_with_png(tradeoff(lines, delays, self.quality), path, plot_format)
 

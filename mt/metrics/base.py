@@ -1,6 +1,7 @@
 """The base of every metric: settings, scores with their signatures, significance by paired bootstrap resampling, and
 last the class `Metric`, which uses all of them."""
 
+import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ import numpy as np
 
 from mt.errors import UserError
 from mt.metrics.advice import is_unspaced, nearly_all
-from mt.text_io import COMPOSED, are_composed, comparable, with_field
+from mt.text_io import comparable
 
 # Settings. Every metric is made with all of them, and uses those that concern it.
 
@@ -219,15 +220,15 @@ class Metric(ABC):
     def score(self, hypotheses: Sequence[str], references: References) -> dict[str, Score]:
         """Computes the scores of a corpus of detokenised sentences, by name. Raises UserError for unequal counts, an
         empty corpus, or a sentence without a reference."""
-        systems, groups, field = self._prepared({"": hypotheses}, references)
-        return {name: _with_field(score, field) for name, score in self._scores(systems[""], groups).items()}
+        systems, groups, composed = self._prepared({"": hypotheses}, references)
+        return {name: _signed(score, composed) for name, score in self._scores(systems[""], groups).items()}
 
     def compare(self, systems: Systems, references: References) -> dict[str, dict[str, Paired]]:
         """Returns for each score the result of each system, compared with the first system by paired bootstrap. A score
         that must equal another one on these texts may be left out. Raises UserError as `score` does."""
-        texts, groups, field = self._prepared(systems, references)
+        texts, groups, composed = self._prepared(systems, references)
         return {
-            name: {system: _with_field(result, field) for system, result in results.items()}
+            name: {system: _signed(result, composed) for system, result in results.items()}
             for name, results in self._comparison(texts, groups).items()
         }
 
@@ -253,15 +254,14 @@ class Metric(ABC):
         lowercase = self.settings.lowercase
         return [comparable(text, lowercase=lowercase, newlines=self.reads_lines) for text in texts]
 
-    def _prepared(self, systems: Systems, references: References) -> tuple[Systems, References, str | None]:
-        """Checks and normalises hypotheses and references. The last value is a field for the signature if Unicode
-        normalisation changed a text, else None."""
+    def _prepared(self, systems: Systems, references: References) -> tuple[Systems, References, bool]:
+        """Checks and normalises hypotheses and references. The last value is whether all were composed (NFC) before."""
         for hypotheses in systems.values():
             require_pairs(hypotheses, references)
         reference_count(references)  # for its errors alone
-        field = None if are_composed(chain(*systems.values(), *references)) else COMPOSED
+        composed = all(unicodedata.is_normalized("NFC", text) for text in chain(*systems.values(), *references))
         texts = {system: self._comparable(hypotheses) for system, hypotheses in systems.items()}
-        return texts, [self._comparable(group) for group in references], field
+        return texts, [self._comparable(group) for group in references], composed
 
 
 class RatioMetric(Metric):
@@ -306,5 +306,7 @@ class RatioMetric(Metric):
         return f"{fields}|version:{self.library}.{version(self.library)}" if self.library else fields
 
 
-def _with_field(score: AnyScore, field: str | None) -> AnyScore:
-    return score if field is None else replace(score, signature=with_field(score.signature, field))
+def _signed(score: AnyScore, composed: bool) -> AnyScore:
+    """Returns a score whose signature tells, before the version, that texts were composed which were not."""
+    fields, mark, version = score.signature.partition("|version:")
+    return score if composed else replace(score, signature=f"{fields}|unicode:nfc{mark}{version}")

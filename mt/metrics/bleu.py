@@ -18,15 +18,6 @@ _BY_LANGUAGE = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
 """sacreBLEU's tokenizers of languages; of every other language it is 13a."""
 
 
-def bleu_tokenizer(target: str | None, name: str | None) -> str:
-    """Returns `name` if it is not None, else the name of the target language's tokenizer. If the packages of ja-mecab
-    or ko-mecab are missing, characters are counted. target: see `mt.metrics.languages.language`; None if unknown."""
-    if name is not None:
-        return name
-    usual = _BY_LANGUAGE.get(language(target), "13a")
-    return usual if _is_installed(usual) else "char"
-
-
 def tokenizing(name: str, user: str) -> Callable[[str], str]:
     """Returns a function that puts blanks between the tokens of a text. name: one of TOKENIZERS. user: what needs it,
     for the UserError if the tokenizer cannot be used here."""
@@ -68,7 +59,8 @@ class _SacreBleu(Metric):
 
 
 class Bleu(_SacreBleu):
-    """Corpus BLEU, from 0 to 100: up to 4-grams, exponential smoothing (sacreBLEU's defaults)."""
+    """Corpus BLEU, from 0 to 100: up to 4-grams, exponential smoothing (sacreBLEU's defaults). Unless the settings name
+    a tokenizer, it is that of the target language. Where its packages are missing, characters are counted."""
 
     name = "bleu"
     higher_is_better = True
@@ -77,11 +69,11 @@ class Bleu(_SacreBleu):
     def __init__(self, settings: Settings = DEFAULT) -> None:
         super().__init__(settings)
         require_choice("bleu_tokenizer", settings.bleu_tokenizer, TOKENIZERS)
-        self.tokenizer = bleu_tokenizer(settings.target_language, settings.bleu_tokenizer)
+        usual = _BY_LANGUAGE.get(language(settings.target_language), "13a")
+        self.tokenizer = settings.bleu_tokenizer or (usual if _is_installed(usual) else "char")
         self._metric = _sacrebleu(self.tokenizer, "BLEU", lowercase=settings.lowercase)
         # Characters replace a tokenizer that is not installed, which the user should know.
-        usual = _BY_LANGUAGE.get(language(settings.target_language))
-        if settings.bleu_tokenizer is None and usual not in (None, self.tokenizer):
+        if settings.bleu_tokenizer is None and self.tokenizer != usual:
             self.notice = (
                 f"BLEU counts characters (tok:char), since {usual} is not installed: run `{_installation(usual)}` "
                 "for scores that compare with published ones"

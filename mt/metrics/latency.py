@@ -201,17 +201,6 @@ def _fault(instance: Instance, unit: LatencyUnit) -> str | None:
     return "its source is empty, but its prediction is not" if delays and not instance.source_length else None
 
 
-def _length_of_references(unit: LatencyUnit, subwords: Measure) -> Measure:
-    """Returns the function by which SimulEval and OmniSTEval count a reference. They split words at single blanks, so
-    that a second blank in a row is another word, and an empty line one word. Blanks count as characters."""
-    measures: dict[LatencyUnit, Measure] = {
-        "word": lambda text: len(text.split(" ")),
-        "char": lambda text: len(text.strip()),
-        "subword": subwords,
-    }
-    return measures[unit]
-
-
 def score_latency(
     instances: Sequence[Instance], unit: LatencyUnit = "word", *, subwords: Measure = len, reference_length: bool = True
 ) -> dict[str, Score]:
@@ -225,7 +214,11 @@ def score_latency(
     written = [instance for instance in instances if instance.delays]
     if not written:
         return {}
-    length = _length_of_references(unit, subwords)
+    # SimulEval and OmniSTEval split words at single blanks, so that a second blank in a row is another word, and an
+    # empty line one word. Blanks count as characters.
+    measures: dict[LatencyUnit, Measure]
+    measures = {"word": lambda text: len(text.split(" ")), "char": lambda text: len(text.strip()), "subword": subwords}
+    length = measures[unit]
     speech = any(instance.speech for instance in instances)
     count = f"n:{len(written)}|empty:{len(instances) - len(written)}|unit:{unit}{'|source:ms' if speech else ''}"
 

@@ -26,7 +26,6 @@ class Line:
     """A policy in several settings, or a system that reads the whole source first."""
 
     name: str
-    colour: str
     points: Sequence[tuple[Sequence[float], Sequence[float]]] = ()
     """For each setting its delay in each panel, and the quality of each of its runs."""
     level: float | None = None
@@ -63,16 +62,14 @@ def tradeoff(lines: Sequence[Line], delays: Sequence[str], quality: str) -> Figu
 def _draw(axes: Axes, line: Line, panel: int, index: int) -> None:
     # A system without delays.
     if line.level is not None:
-        axes.axhline(line.level, color=line.colour, linewidth=1.4, linestyle=_DASHES[index % len(_DASHES)])
+        axes.axhline(line.level, color=colour(index), linewidth=1.4, linestyle=_DASHES[index % len(_DASHES)])
         return
     # A line through the means of its points, with bars of their ranges.
     points = sorted((delays[panel], fmean(qualities), qualities) for delays, qualities in line.points)
     across = [x for x, *_ in points]
     up = [y for _, y, _ in points]
-    axes.plot(
-        across, up, color=line.colour, linewidth=1.6, marker=marker(index), markersize=6.5, markeredgecolor="white"
-    )
-    axes.vlines(across, [min(q) for *_, q in points], [max(q) for *_, q in points], color=line.colour, linewidth=1)
+    axes.plot(across, up, markersize=6.5, **look(index))
+    axes.vlines(across, [min(q) for *_, q in points], [max(q) for *_, q in points], color=colour(index), linewidth=1)
 
 
 # A score over updates, a line for each run.

@@ -168,7 +168,7 @@ def test_it_stands_on_the_page_in_the_table_and_in_a_picture(family, references,
 
 def test_a_line_goes_through_the_means_by_delay_and_a_level_from_edge_to_edge() -> None:
     points = [([5.0, 6.0], [20.0, 22.0]), ([1.0, 9.0], [10.0])]
-    figure = tradeoff([Line("a $x$", "#0072b2", points), Line("鳥" * 90, "#d55e00", level=30.0)], ["AL", "DAL"], "BLEU")
+    figure = tradeoff([Line("a $x$", points), Line("鳥" * 90, level=30.0)], ["AL", "DAL"], "BLEU")
     figure.canvas.draw()
     first, second = figure.axes
     assert [axes.get_xlabel() for axes in figure.axes] == ["AL", "DAL"] and first.get_ylabel() == "BLEU"
@@ -182,8 +182,8 @@ def test_a_line_goes_through_the_means_by_delay_and_a_level_from_edge_to_edge() 
 
 @pytest.mark.parametrize("count", [1, 6, 18, 40])
 def test_a_legend_of_any_length_stands_below_the_panels(count) -> None:
-    lines = [Line(f"offline, embedding.embedding_dim=128 {number}", "#0072b2", level=30.0) for number in range(count)]
-    figure = tradeoff([*lines, Line("mocha", "#d55e00", [([5.0, 6.0], [20.0])])], ["AL", "DAL"], "BLEU")
+    lines = [Line(f"offline, embedding.embedding_dim=128 {number}", level=30.0) for number in range(count)]
+    figure = tradeoff([*lines, Line("mocha", [([5.0, 6.0], [20.0])])], ["AL", "DAL"], "BLEU")
     figure.draw_without_rendering()
     top = figure.legends[0].get_window_extent().y1
     for axes in figure.axes:

@@ -5,7 +5,7 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 
 from mt.metrics import bleu as door
 from mt.metrics.base import Settings
-from mt.metrics.bleu import TOKENIZERS, Bleu, Chrf, Ter, bleu_tokenizer
+from mt.metrics.bleu import TOKENIZERS, Bleu, Chrf, Ter
 from tests.refusals.sentences import require_refusal
 
 LOWER = Settings(lowercase=True)
@@ -56,9 +56,10 @@ def test_tokenised_text_draws_no_advice_into_the_log(caplog):
 @pytest.mark.parametrize("installed", [True, False])
 def test_the_tokenizer_follows_the_target_language(language, expected, installed, monkeypatch):
     monkeypatch.setattr(door, "find_spec", lambda module: object() if installed else None)
+    monkeypatch.setattr(door, "_sacrebleu", lambda *_, **__: None)  # which may not be installed
     by_language = expected if installed or "mecab" not in expected else "char"
-    assert bleu_tokenizer(language, None) == by_language
-    assert bleu_tokenizer(language, "intl") == "intl"
+    assert Bleu(Settings(language)).tokenizer == by_language
+    assert Bleu(Settings(language, "intl")).tokenizer == "intl"
     # sacreBLEU's own table.
     own = BLEU._TOKENIZER_MAP.get(expected[:2], BLEU.TOKENIZER_DEFAULT)
     assert expected == own
