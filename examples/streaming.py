@@ -51,7 +51,7 @@ def opened(options: argparse.Namespace) -> Policy:
     translator = load_translator(options)
     if not translator.field.written:
         kind = translator.config.dataset.field.name
-        raise mt.UserError(f"{options.run} reads {kind}, and what comes here is text: name a run that reads text")
+        raise mt.UserError(f"{options.run[0]} reads {kind}, and what comes here is text: name a run that reads text")
     search = chosen_search(options, translator.streaming_search())
     policy = Policy(translator, search, options.unit or translator.unit)
     # What does not go together is refused before anything comes. A first draft compiles for seconds, and clients wait

@@ -41,7 +41,7 @@ def add_run_options(parser: argparse.ArgumentParser, *, several: str = "", engin
     allowed. engine: whether the command has --engine and --precision."""
     help_text = "the folder that training printed, or hf://OWNER/NAME on the Hugging Face hub"
     help_text += f"; {several}" if several else ""
-    parser.add_argument("run", type=Path, nargs="+" if several else None, metavar="RUN", help=help_text)
+    parser.add_argument("run", type=Path, nargs="+" if several else 1, metavar="RUN", help=help_text)
     add_model_options(parser, engine=engine)
 
 
@@ -121,7 +121,7 @@ def load_translator(options: argparse.Namespace) -> "Translator":
     """Loads the runs of `add_run_options`. Afterwards `options.run` has the folders of downloaded repositories in their
     place. Errors have options as flags."""
     # Repositories of the hub are downloaded here.
-    options.run = resolve_runs(options.run) if isinstance(options.run, list) else resolve_runs(options.run)[0]
+    options.run = resolve_runs(options.run)
     typed = vars(options)
     return load(
         options.run,
@@ -136,8 +136,7 @@ def chosen_checkpoint(options: argparse.Namespace) -> str:
     """Returns the name of the checkpoint. Raises UserError for --checkpoint with a folder that is a single checkpoint
     itself."""
     # A folder with a config.json of its own is a checkpoint, and no run.
-    runs = options.run if isinstance(options.run, list) else [options.run]
-    single = [run for run in runs if (run / "config.json").is_file()]
+    single = [run for run in options.run if (run / "config.json").is_file()]
     if options.checkpoint is not None and single:
         raise UserError(
             f"--checkpoint {options.checkpoint} chooses among the checkpoints of a run, and {single[0]} holds a single "

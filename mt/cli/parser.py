@@ -38,13 +38,11 @@ class Parser(argparse.ArgumentParser):
         self.needed: dict[str, str] = {}
         use_utf8()  # for what --help prints, too
 
-    def parse_args(  # type: ignore[override]
-        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
-    ) -> argparse.Namespace:
+    def parse_args(self, args: Sequence[str] | None = None) -> argparse.Namespace:  # type: ignore[override]
         words = sys.argv[1:] if args is None else list(args)
         typed = self._typed(words)
         # What argparse has no place for is one argument too many, as `_typed` knows all flags.
-        options, surplus = self.parse_known_intermixed_args(words, namespace)
+        options, surplus = self.parse_known_intermixed_args(words)
         if surplus:
             self.error(f"{shown(surplus[0])} is one argument too many: leave it out")
         for flag in typed:

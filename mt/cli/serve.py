@@ -45,7 +45,7 @@ def serve(arguments: Sequence[str] | None = None) -> None:
         listening = listen(options.host, options.port)
         named = _named(options.runs)
         translators = {
-            name: load_translator(argparse.Namespace(**vars(options), run=run)) for name, run in named.items()
+            name: load_translator(argparse.Namespace(**vars(options), run=[run])) for name, run in named.items()
         }
         # A server of this machine alone answers only to its names.
         # Asked of the socket, since --host may be a name, such as localhost.

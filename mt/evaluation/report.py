@@ -4,7 +4,7 @@
 a separate folder."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -38,15 +38,6 @@ from mt.storage import refuse_link, replaced, subfolder, write_json, write_text
 
 if TYPE_CHECKING:
     from mt.plots import Figure
-
-
-MEASURES: tuple[Callable[[Translator, Sequence[Translation], Split, Path], Mapping[str, Any]], ...] = (
-    timing_scores,
-    pointing_score,
-    confidence_results,
-)
-"""Measures of translations besides the metrics. Each returns results by their keys, or nothing if it does not apply,
-and may write to the folder of the evaluation."""
 
 
 class Changes(NamedTuple):
@@ -141,11 +132,10 @@ def _measured(
     split: Split,
     folder: Path,
 ) -> dict[str, Any]:
-    """Returns the results of `MEASURES`, and the alignment error rate of the forced alignments."""
+    """Returns the measures of translations besides the metrics, as far as they apply."""
+    decoded = (translator, translations, split)
+    measured: dict[str, Any] = timing_scores(*decoded) | pointing_score(*decoded) | confidence_results(*decoded, folder)
     # Alignments can be judged only where links are known and the attention made some.
-    measured: dict[str, Any] = {}
-    for measure in MEASURES:
-        measured |= measure(translator, translations, split, folder)
     if translator.model.uses_source and any(split.links()):
         measured["aer"] = alignment_error(forced.links, split.links(), linkable=forced.linkable)
     return {key: asdict(value) if isinstance(value, Score) else value for key, value in measured.items()}

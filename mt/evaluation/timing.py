@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -24,9 +23,7 @@ _LONG = 1 << 16
 """A long source, from which the number of input positions for each encoded position is computed."""
 
 
-def timing_scores(
-    translator: Translator, translations: Sequence[Translation], split: Split, folder: Path | None = None
-) -> dict[str, Score]:
+def timing_scores(translator: Translator, translations: Sequence[Translation], split: Split) -> dict[str, Score]:
     """Computes the scores of `mt.metrics.wer.timing`; nothing if it is not known when the units of the targets were
     spoken.
 
@@ -106,9 +103,7 @@ def _timed(
 # Where the attention is while an object is named, against where the object is; for captions that are scored by truth.
 
 
-def pointing_score(
-    translator: Translator, translations: Sequence[Translation], split: Split, folder: Path | None = None
-) -> dict[str, Score]:
+def pointing_score(translator: Translator, translations: Sequence[Translation], split: Split) -> dict[str, Score]:
     """Computes `pointing`: the percentage of object names in true captions for which attention was largest on the
     object's box, see `mt.metrics.truth.pointing`. Nothing if captions are not scored by `truth`, if the model has no
     attention, or if no caption is true."""

@@ -3,7 +3,6 @@ read, transformed and padded before they are needed."""
 
 import contextlib
 import itertools
-import random
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
@@ -30,20 +29,11 @@ def derived_seed(*numbers: int) -> int:
 
 @contextlib.contextmanager
 def own_generators(*numbers: int) -> Iterator[None]:
-    """Gives the code inside a seed of its own, derived from `numbers`, for the generators of torch (CPU and GPUs),
-    NumPy and Python. Afterwards, also after an error, they have their earlier states."""
-    seed = derived_seed(*numbers)
-    numpy_state = np.random.get_state()
-    python_state = random.getstate()
+    """Gives the code inside a seed of its own, derived from `numbers`, for torch's generators (CPU and GPUs), the only
+    global ones that are drawn from. Afterwards, also after an error, they have their earlier states."""
     with torch.random.fork_rng(range(torch.cuda.device_count())):
-        try:
-            torch.manual_seed(seed)
-            np.random.seed(seed % (1 << 32))  # which takes 32 bits
-            random.seed(seed)
-            yield
-        finally:
-            np.random.set_state(numpy_state)
-            random.setstate(python_state)
+        torch.manual_seed(derived_seed(*numbers))
+        yield
 
 
 # The batches of training: grouped by update, shared by processes, and read before they are needed.
@@ -54,19 +44,17 @@ class PendingBatch(NamedTuple):
 
     part: Split
     indices: np.ndarray
-    transforms: Sequence[Transform] = ()
+    transform: Transform | None = None
     seed: tuple[int, ...] = ()
-    """The seed of the transforms: that of the run, the epoch, and 0, which keeps the draws of 0.3.0."""
+    """The seed of the transform: that of the run, the epoch, and 0, which keeps the draws of 0.3.0."""
 
     def examples(self) -> Examples:
         """Reads and transforms the pairs. The first example of a batch is a part of its seed, since each is in one
         batch of an epoch. So resumed runs and several processes draw the same."""
         examples = self.part.read(self.indices)
-        if self.transforms:
-            random = np.random.default_rng((*self.seed, int(self.indices[0])))
-            for transform in self.transforms:
-                examples = transform(examples, random)
-        return examples
+        if self.transform is None:
+            return examples
+        return self.transform(examples, np.random.default_rng((*self.seed, int(self.indices[0]))))
 
     def read(self) -> Batch:
         """Reads the pairs, and pads them to a batch."""
@@ -122,7 +110,7 @@ def prefetched(groups: Iterable[Sequence[PendingBatch]], processes: ProcessGroup
         while group is not None:
             next_group = next(remaining, None)
             next_pending = submit(next_group or ())
-            # Reading alone shows how many tokens there are, since transforms may change them.
+            # Reading alone shows how many tokens there are, since a transform may change them.
             share = [(place, batch.result()) for place, batch in pending]
             tokens = sum(int(batch.target_mask.sum()) for _, batch in share)
             if processes.size > 1:
@@ -133,7 +121,7 @@ def prefetched(groups: Iterable[Sequence[PendingBatch]], processes: ProcessGroup
 
 
 def epoch_groups(
-    training: Split, config: Config, epoch: int, transforms: Sequence[Transform] = ()
+    training: Split, config: Config, epoch: int, transform: Transform | None = None
 ) -> Iterator[list[PendingBatch]]:
     """Yields the batches of an epoch, grouped by update."""
     options = config.training
@@ -147,7 +135,7 @@ def epoch_groups(
         epoch=epoch,
         together=options.gradient_accumulation,
     )
-    batches = (PendingBatch(pairs, indices, transforms, (config.seed, epoch, 0)) for indices in order)
+    batches = (PendingBatch(pairs, indices, transform, (config.seed, epoch, 0)) for indices in order)
     # So many batches make an update, of which the last one may have fewer.
     while group := list(itertools.islice(batches, options.gradient_accumulation)):
         yield group

@@ -5,7 +5,7 @@ progress that checkpoints keep, and the loop `updates`."""
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -237,17 +237,6 @@ class Progress:
     loss_scale: LossScale | None = None
     """The loss scale of a run in float16, from its first update on; None in other precisions."""
 
-    def advance(self, update: Update) -> None:
-        """Counts an update that was made."""
-        self.update += 1
-        self.position += 1
-        self.tokens += update.tokens
-
-    def next_epoch(self) -> None:
-        """Goes on to the first update of the next epoch."""
-        self.epoch += 1
-        self.position = 0
-
     @property
     def best_update(self) -> int | None:
         """Returns the update whose validation was the best so far."""
@@ -279,7 +268,7 @@ def updates(
     config: Config,
     progress: Progress,
     processes: ProcessGroup = ALONE,
-    transforms: Sequence[Transform] = (),
+    transform: Transform | None = None,
     total: int | None = None,
 ) -> Iterator[Update]:
     """Trains, and yields after each update, until the epochs or the updates are used up. Advances `progress`.
@@ -290,7 +279,7 @@ def updates(
     scaler = scaler_of(scale, next(model.parameters()).device)
     backward = backward_pass(processes.data_parallel(BatchLoss(model, config)), config, processes, scaler)
     while progress.epoch <= options.epochs:
-        groups = epoch_groups(training, config, progress.epoch, transforms)
+        groups = epoch_groups(training, config, progress.epoch, transform)
         # A resumed run skips the updates that it has made in this epoch.
         for group in prefetched(itertools.islice(groups, progress.position, None), processes):
             if progress.update >= (options.max_updates or math.inf):
@@ -317,11 +306,14 @@ def updates(
                     model.after_update(update.loss)
             if scale is not None:
                 scale.follow(scaler, left_out=update.left_out)
-            progress.advance(update)
+            progress.update += 1
+            progress.position += 1
+            progress.tokens += update.tokens
             if progress.update % GIVE_BACK_EVERY == 0:
                 give_back()
             yield update
-        progress.next_epoch()
+        progress.epoch += 1
+        progress.position = 0
 
 
 def backward_pass(

@@ -6,7 +6,7 @@ this shape. Its results are the same to the bit as without recording.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,10 +19,8 @@ MOST = 1000
 """The most recorded shapes of batches; later ones are computed without recording."""
 
 
-class _Recording(NamedTuple):
-    batch: Batch
-    """The tensors that the recorded pass reads."""
-    replay: Callable[[], Tensor]
+_Recording = tuple[Batch, Callable[[], Tensor]]
+"""The tensors that a recorded pass reads, and what starts the pass."""
 
 
 class RecordedPasses:
@@ -64,10 +62,11 @@ class RecordedPasses:
         if recording is None:
             return self._pass(batch)
         # A replay reads the recorded batch's memory, so this batch is copied there.
-        for kept, new in zip(recording.batch, batch, strict=True):
+        recorded_batch, replay = recording
+        for kept, new in zip(recorded_batch, batch, strict=True):
             if isinstance(kept, Tensor) and isinstance(new, Tensor):
                 kept.copy_(new, non_blocking=True)
-        return recording.replay().clone()  # the next replay writes to the same place
+        return replay().clone()  # the next replay writes to the same place
 
     def _pass(self, batch: Batch) -> Tensor:
         loss, sums = self._batch_loss(batch, None)
@@ -84,5 +83,5 @@ class RecordedPasses:
         self._possible = replay is not body
         if not self._possible:
             return None
-        recording = self._recordings[shape] = _Recording(batch, replay)
+        recording = self._recordings[shape] = (batch, replay)
         return recording

@@ -1,7 +1,6 @@
 """The checks that configuration, corpus and model fit together (`require_...`), and a run while it lasts (`Run`)."""
 
 import contextlib
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from mt.training.log import Console, Log
 from mt.training.loop import Progress
 from mt.training.optimizer import MovingAverage
 from mt.training.signals import Signals
-from mt.training.transforms import Transform, require_changeable, require_same_texts, samples_pieces, transforms
+from mt.training.transforms import Transform, require_sampling, sampled_pieces
 
 # The checks.
 
@@ -44,9 +43,7 @@ def require_fit(config: Config, corpus: Corpus, model: Seq2Seq) -> None:
         require_wait_k(model, "training.wait_k")
     metrics_of(config.dataset)
     require_measured(config, model)
-    if samples_pieces(config.training):
-        require_changeable(config.training, corpus.tokenizers, model)
-        require_same_texts(config.training, corpus)
+    require_sampling(config.training, corpus, model)
     if model.max_source_length is not None:
         require_source_lengths(corpus, model, model.max_source_length)
     # A schedule that would raise the rate.
@@ -131,15 +128,15 @@ class Run:
     initialisation: str | None
     """See `mt.checkpoint.About`."""
     signals: Signals = field(default_factory=Signals)
-    transforms: Sequence[Transform] = field(init=False)
-    """They change training examples before these are padded to batches."""
+    transform: Transform | None = field(init=False)
+    """Changes training examples before they are padded to batches."""
     log: Log | None = field(init=False, default=None)
     """The log of the first process; the others write none."""
     console: Console = field(init=False)
 
     def __post_init__(self) -> None:
         # What changes examples, then the records, which go on after the present update.
-        self.transforms = transforms(self.config.training, self.corpus)
+        self.transform = sampled_pieces(self.config.training, self.corpus)
         update = self.progress.update
         validated = update in self.progress.validations
         self.console = Console(quiet=not self.processes.is_first)

@@ -119,7 +119,7 @@ def train(run: Run) -> None:
         return
     with run.console.training(progress, total):
         began = time.perf_counter()
-        setup = (run.model, run.optimizer, run.corpus.training, run.config, progress, run.processes, run.transforms)
+        setup = (run.model, run.optimizer, run.corpus.training, run.config, progress, run.processes, run.transform)
         for update in updates(*setup, total=total):
             if run.moving_average is not None:
                 run.moving_average.update(progress.update)

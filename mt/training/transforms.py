@@ -1,8 +1,7 @@
-"""Transforms of training examples, which change what is read before it is padded to a batch.
+"""Training texts that are cut into other pieces in every epoch (subword regularisation).
 
-`transforms` is their list. Each is a function of the examples of a batch and of a random generator, which every epoch
-and every batch has anew. The only one samples the pieces of texts (subword regularisation); the checks of its options
-stand above it.
+`sampled_pieces` returns the transform of examples, a function of those of a batch and of a random generator, which
+every epoch and every batch has anew. The checks of its options stand above it.
 """
 
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from mt.config import TrainingConfig
 from mt.data.corpus import Corpus
 from mt.data.links import moved
 from mt.data.split import Examples
-from mt.data.tokenizer import Tokenizer, Tokenizers
+from mt.data.tokenizer import Tokenizer
 from mt.data.tokenizer.sampling import BPEDropout, PieceSampler, UnigramSampling, model_type
 from mt.errors import UserError
 from mt.models.seq2seq import Seq2Seq
@@ -23,26 +22,23 @@ _OPTIONS = {"bpe": "bpe_dropout", "unigram": "unigram_alpha"}
 _CHECKED = 100  # pairs
 
 
-def transforms(options: TrainingConfig, corpus: Corpus) -> list[Transform]:
-    """Returns the transforms that the options ask for, in order."""
-    return [sampled_pieces(options, corpus)] if samples_pieces(options) else []
-
-
 def samples_pieces(options: TrainingConfig) -> bool:
     """Returns whether training texts are cut into other pieces in every epoch."""
     return options.bpe_dropout > 0 or options.unigram_alpha is not None
 
 
-def require_changeable(options: TrainingConfig, tokenizers: Tokenizers, model: Seq2Seq) -> None:
-    """Raises UserError where the vocabulary cannot write the pieces that an option draws, or the model cannot
-    read sources that become longer."""
+def require_sampling(options: TrainingConfig, corpus: Corpus, model: Seq2Seq) -> None:
+    """Raises UserError where the vocabulary cannot write the pieces that an option draws, the model cannot read sources
+    that become longer, or sampled pieces would be another text."""
+    if not samples_pieces(options):
+        return
     # The vocabularies: an option samples pieces of one kind.
-    kinds = {side: model_type(tokenizer) for side, tokenizer in zip(("source", "target"), tokenizers, strict=True)}
+    kinds = [*map(model_type, corpus.tokenizers)]
     wanted = {"bpe": options.bpe_dropout > 0, "unigram": options.unigram_alpha is not None}
     for kind, option in _OPTIONS.items():
-        if wanted[kind] and kind not in kinds.values():
-            others = " and ".join(dict.fromkeys(kinds.values()))
-            fitting = [f"set training.{_OPTIONS[other]}" for other in _OPTIONS if other in kinds.values()]
+        if wanted[kind] and kind not in kinds:
+            others = " and ".join(dict.fromkeys(kinds))
+            fitting = [f"set training.{_OPTIONS[other]}" for other in _OPTIONS if other in kinds]
             remedy = " or ".join([*fitting, f"prepare with dataset.tokenizer.model_type={kind}"])
             raise UserError(
                 f"training.{option} samples pieces of a {kind} vocabulary, and this corpus is cut by {others}: {remedy}"
@@ -54,6 +50,7 @@ def require_changeable(options: TrainingConfig, tokenizers: Tokenizers, model: S
                 f"training.{option} makes sources longer, and this model reads at most {model.max_source_length} "
                 f"positions: choose another attention or encoder, or leave training.{option} out"
             )
+    require_same_texts(options, corpus)
 
 
 def require_same_texts(options: TrainingConfig, corpus: Corpus) -> None:
@@ -83,8 +80,11 @@ def _sampler(tokenizer: Tokenizer, options: TrainingConfig) -> PieceSampler | No
     return None
 
 
-def sampled_pieces(options: TrainingConfig, corpus: Corpus) -> Transform:
-    """Returns a transform that segments texts anew by `bpe_dropout` and `unigram_alpha`, and moves links with them."""
+def sampled_pieces(options: TrainingConfig, corpus: Corpus) -> Transform | None:
+    """Returns a transform that segments texts anew by `bpe_dropout` and `unigram_alpha`, and moves links with them;
+    None where the options ask for none."""
+    if not samples_pieces(options):
+        return None
     # A joint vocabulary has one sampler for both sides; sound and pictures have none.
     tokenizers = corpus.tokenizers
     source = _sampler(tokenizers.source, options)

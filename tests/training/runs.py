@@ -17,7 +17,7 @@ from mt.data.split import Examples, Split
 from mt.training.batches import epoch_groups
 from mt.training.run import Run
 from mt.training.train import choose_best, train
-from mt.training.transforms import transforms
+from mt.training.transforms import sampled_pieces
 
 
 def finished(run: Run) -> Run:
@@ -37,7 +37,7 @@ def chosen(run: Run) -> Run:
 
 def batches(config: Config, corpus: Corpus, epoch: int = 1) -> list[Any]:
     """The batches of an epoch, of pieces that are sampled where the configuration says so."""
-    groups = epoch_groups(corpus.training, config, epoch, transforms(config.training, corpus))
+    groups = epoch_groups(corpus.training, config, epoch, sampled_pieces(config.training, corpus))
     return [batch for group in groups for batch in group]
 
 

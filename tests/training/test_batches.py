@@ -1,12 +1,12 @@
 """Training on sampled pieces: which vocabularies can, what an epoch is, and what its tokens are."""
 
-import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from mt.config import Config
 from mt.data.corpus import Corpus
@@ -17,7 +17,7 @@ from mt.models.seq2seq import Seq2Seq
 from mt.training.batches import PendingBatch, epoch_groups, own_generators, total_updates
 from mt.training.run import require_fit
 from mt.training.start import begin
-from mt.training.transforms import require_same_texts, transforms
+from mt.training.transforms import require_same_texts, sampled_pieces
 from tests.training.runs import batches, finished
 
 OPTIONS = {"bpe": {"bpe_dropout": 0.3}, "unigram": {"unigram_alpha": 0.02}}
@@ -43,7 +43,7 @@ def test_an_epoch_has_pieces_of_its_own_and_the_same_texts(kind: str, of_kind: C
     assert sorted(map(spelt, rows[1])) == sorted(map(spelt, rows[2])) == sorted(map(spelt, usual))
     assert sorted(rows[1]) != sorted(rows[2]) and sum(map(len, rows[1])) > 1.05 * sum(map(len, usual))
     # The same batch in another epoch, and of another seed.
-    made = transforms(config.training, corpus)
+    made = sampled_pieces(config.training, corpus)
     keys = ((1, 1), (1, 2), (2, 1), (1, 1))
     drawn = [PendingBatch(corpus.training, np.arange(40), made, (*key, 0)).examples()[:2] for key in keys]
     texts = [[row.tolist() for pair in pairs for row in pair] for pairs in drawn]
@@ -56,7 +56,7 @@ def test_an_epoch_has_pieces_of_its_own_and_the_same_texts(kind: str, of_kind: C
         return examples
 
     for place in (0, 1, 0):
-        PendingBatch(corpus.training, np.arange(place, 3), [drawing], (1, 1, 0)).examples()
+        PendingBatch(corpus.training, np.arange(place, 3), drawing, (1, 1, 0)).examples()
     assert draws[0] == draws[2] != draws[1]
 
 
@@ -98,8 +98,9 @@ def test_the_updates_of_a_run_are_those_of_all_its_epochs(portions, max_updates,
 
 
 def test_what_draws_beside_training_leaves_its_generators_as_they_are():
-    states = random.getstate(), np.random.get_state()[1].tolist()
+    state = torch.get_rng_state()
     with own_generators(1, 2):
-        random.random()
-        np.random.rand()
-    assert states == (random.getstate(), np.random.get_state()[1].tolist())
+        drawn = torch.rand(3)
+    assert torch.equal(state, torch.get_rng_state())
+    with own_generators(1, 2):
+        assert torch.equal(drawn, torch.rand(3))

@@ -29,7 +29,7 @@ from mt.data.corpus import Corpus
 from mt.distributed import ALONE, ProcessGroup
 from mt.evaluation.report import report
 from mt.evaluation.score import dev_scores
-from mt.training.transforms import transforms
+from mt.training.transforms import sampled_pieces
 from tests.training.conftest import Trainer
 from tests.training.runs import Seen
 
@@ -42,7 +42,7 @@ def learn(config: Config, corpus: Corpus, training: Any, processes: ProcessGroup
     weights to."""
     count = None if config.training.epochs == 1 else UPDATES
     trainer = Trainer(config, corpus)
-    made = transforms(config.training, corpus)
+    made = sampled_pieces(config.training, corpus)
     taken = [*itertools.islice(trainer.updates(training, processes, made), count)]
     if processes.is_first:
         save_file({key: tensor.contiguous() for key, tensor in trainer.weights().items()}, out)
