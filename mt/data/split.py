@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from mt.data.arrow import array, numbers
+from mt.data.arrow import numbers
 from mt.data.fields import TEXT, Field
 from mt.data.fields.base import Column
 from mt.text_io import digest
@@ -78,29 +78,6 @@ def rows_of_epoch(portions: Sequence[Portion], seed: int, epoch: int) -> np.ndar
 # A split of a corpus: Arrow shards, of which rows are read from the memory map on demand.
 
 
-class Rows:
-    """Rows of a table with texts, by their numbers. `Table.take` would join all chunks first."""
-
-    def __init__(self, table: pa.Table) -> None:
-        self._schema = table.schema
-        self._chunks = table.to_batches()
-        self._starts = np.cumsum([0, *map(len, self._chunks)])
-
-    def __getitem__(self, indices: Sequence[int] | np.ndarray) -> pa.Table:
-        # Rows are taken chunk by chunk in ascending order, and put back into the order that was asked for.
-        indices = np.asarray(indices, dtype=np.int64)
-        order = np.argsort(indices, kind="stable")
-        wanted = indices[order]
-        # The chunk of each row is the last one that begins before it, or at it.
-        chunks = np.searchsorted(self._starts, wanted, side="right") - 1
-        batches = [
-            self._chunks[chunk].take(array(wanted[chunks == chunk] - self._starts[chunk]))
-            for chunk in np.unique(chunks)
-        ]
-        # The `argsort` of a permutation is its inverse.
-        return pa.Table.from_batches(batches, self._schema).combine_chunks().take(array(np.argsort(order)))
-
-
 class Split:
     """One split of a corpus."""
 
@@ -150,8 +127,9 @@ class Split:
 
     def texts(self, indices: Sequence[int] | np.ndarray) -> list[tuple[str, str]]:
         """Returns the raw (source, target) of the examples."""
-        table = Rows(self._table.select(["source", "target"]))[self._rows_at(indices)]
-        return list(zip(table["source"].to_pylist(), table["target"].to_pylist(), strict=True))
+        # One by one: `take` would join all chunks first.
+        source, target = (self._table[name] for name in ("source", "target"))
+        return [(source[row].as_py(), target[row].as_py()) for row in self._rows_at(indices).tolist()]
 
     def of_epoch(self, seed: int, epoch: int) -> "Split":
         """Returns the pairs of an epoch (from 1): all of a single corpus, those of mixed ones by their weights."""
@@ -172,8 +150,8 @@ class Split:
 
     def column(self, name: str) -> list[Any]:
         """Returns a whole column: `source`, `target`, `links` (strings) or `references` (lists of strings)."""
-        table = self._table.select([name])
-        return (table if self._chosen is None else Rows(table)[self._chosen])[name].to_pylist()
+        values = self._table[name].to_pylist()
+        return values if self._chosen is None else [values[row] for row in self._chosen]
 
     def digests(self) -> dict[str, Any]:
         """Returns marks that tell which split was decoded: the number of `examples`, and the SHA-256 of the `sources`

@@ -90,11 +90,11 @@ def report(
         checkpoint = dict(translator.network.manifest.checkpoint)
         results |= {"attention": {}, **evaluation.counts(), "checkpoint": checkpoint}
     else:
-        forced = _forced(translator, split, search, results)
-        results |= evaluation.counts()
+        results["search"] |= {"mode": "hard" if reads_hard(search, translator.model) else "soft"}
+        forced = teacher_forced_pass(translator, split, search, links=translator.model.uses_source)
         if calibrated is not None:
             calibrate_run(*decoded, calibrated)
-        results |= _measured(forced, *decoded, folder)
+        results |= _of_model(forced, translator, evaluation, split, folder)
     # All processes make the records together; the first one writes texts, alignments and heatmaps.
     linked = (forced.links, forced.linkable) if forced else ()
     kept = [*records(*decoded, search, *linked)] if forced is None or translator.model.uses_source else None
@@ -110,35 +110,24 @@ def report(
     return results
 
 
-def _forced(translator: Translator, split: Split, search: SearchConfig, results: dict[str, Any]) -> TeacherForcedResult:
-    """Runs a teacher-forced pass over a split, and adds the loss and the statistics of the attention to the results."""
-    # The attention reads the references as it read the sources of the search.
+def _of_model(
+    forced: TeacherForcedResult, translator: Translator, evaluation: Evaluation, split: Split, folder: Path
+) -> dict[str, Any]:
+    """Returns the results of a model in torch besides the metrics: loss, attention, and the measures that apply."""
     model = translator.model
-    results["search"] |= {"mode": "hard" if reads_hard(search, model) else "soft"}
-    forced = teacher_forced_pass(translator, split, search, links=model.uses_source)
-    results |= {
+    decoded = (translator, evaluation.translations, split)
+    measured: dict[str, Any] = timing_scores(*decoded) | pointing_score(*decoded) | confidence_results(*decoded, folder)
+    # Alignments can be judged only where links are known and the attention made some.
+    if model.uses_source and any(split.links()):
+        measured["aer"] = alignment_error(forced.links, split.links(), linkable=forced.linkable)
+    return {
         "loss": forced.loss,
         "perplexity": forced.perplexity,
         "attention": forced.stats.scores() if model.uses_source else {},
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        **evaluation.counts(),
+        **{key: asdict(value) if isinstance(value, Score) else value for key, value in measured.items()},
     }
-    return forced
-
-
-def _measured(
-    forced: TeacherForcedResult,
-    translator: Translator,
-    translations: Sequence[Translation],
-    split: Split,
-    folder: Path,
-) -> dict[str, Any]:
-    """Returns the measures of translations besides the metrics, as far as they apply."""
-    decoded = (translator, translations, split)
-    measured: dict[str, Any] = timing_scores(*decoded) | pointing_score(*decoded) | confidence_results(*decoded, folder)
-    # Alignments can be judged only where links are known and the attention made some.
-    if translator.model.uses_source and any(split.links()):
-        measured["aer"] = alignment_error(forced.links, split.links(), linkable=forced.linkable)
-    return {key: asdict(value) if isinstance(value, Score) else value for key, value in measured.items()}
 
 
 def _write_gallery(

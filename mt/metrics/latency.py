@@ -214,8 +214,7 @@ def score_latency(
     written = [instance for instance in instances if instance.delays]
     if not written:
         return {}
-    # SimulEval and OmniSTEval split words at single blanks, so that a second blank in a row is another word, and an
-    # empty line one word. Blanks count as characters.
+    # As SimulEval and OmniSTEval count: a second blank in a row is another word, and blanks count as characters.
     measures: dict[LatencyUnit, Measure]
     measures = {"word": lambda text: len(text.split(" ")), "char": lambda text: len(text.strip()), "subword": subwords}
     length = measures[unit]

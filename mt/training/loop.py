@@ -237,6 +237,17 @@ class Progress:
     loss_scale: LossScale | None = None
     """The loss scale of a run in float16, from its first update on; None in other precisions."""
 
+    def advance(self, update: Update) -> None:
+        """Counts an update that was made."""
+        self.update += 1
+        self.position += 1
+        self.tokens += update.tokens
+
+    def next_epoch(self) -> None:
+        """Goes on to the first update of the next epoch."""
+        self.epoch += 1
+        self.position = 0
+
     @property
     def best_update(self) -> int | None:
         """Returns the update whose validation was the best so far."""
@@ -306,14 +317,11 @@ def updates(
                     model.after_update(update.loss)
             if scale is not None:
                 scale.follow(scaler, left_out=update.left_out)
-            progress.update += 1
-            progress.position += 1
-            progress.tokens += update.tokens
+            progress.advance(update)
             if progress.update % GIVE_BACK_EVERY == 0:
                 give_back()
             yield update
-        progress.epoch += 1
-        progress.position = 0
+        progress.next_epoch()
 
 
 def backward_pass(

@@ -152,7 +152,7 @@ class Field(ABC):
         self.encode([source], None)
 
     @abstractmethod
-    def column(self, sources: Sequence[str], tokenizer: Tokenizer | None, opened: Callable[[str], Raw]) -> pa.Array:
+    def column(self, sources: Sequence[str], tokenizer: Tokenizer, opened: Callable[[str], Raw]) -> pa.Array:
         """Returns the rows of the sources of a corpus as a column, in which null repeats the row before.
 
         opened: returns the input of `encode` for a source. Raises `SourceError`, with its `source`, where one cannot be
@@ -248,7 +248,7 @@ class ArrayField(Field):
         super().__init__(dtype, shape)
         self.shard_size = max(1, _VALUES // (longest * self._size))
 
-    def column(self, sources: Sequence[str], tokenizer: Tokenizer | None, opened: Callable[[str], Raw]) -> pa.ListArray:
+    def column(self, sources: Sequence[str], tokenizer: Tokenizer, opened: Callable[[str], Raw]) -> pa.ListArray:
         source_before: str | None = None
         rows: list[np.ndarray | None] = []
         for source in sources:

@@ -60,12 +60,6 @@ def grid_labels(positions: int) -> list[str]:
     return [f"{place // side},{place % side}" for place in range(positions)]
 
 
-def on_grid(pixels: np.ndarray, positions: int) -> Picture | None:
-    """Lays a square grid over a picture; None where the number of positions is no square."""
-    side = math.isqrt(positions)
-    return Picture(pixels, (side, side)) if positions and side * side == positions else None
-
-
 class ImageField(ArrayField):
     """A row is [size, size, 3] uint8: red, green, blue; a batch is [B, size, size, 3] uint8, its mask [B, size] true.
 
@@ -97,7 +91,9 @@ class ImageField(ArrayField):
         return grid_labels(positions)
 
     def backdrop(self, row: Row, positions: int, source: Raw | None) -> Picture | None:
-        return on_grid(np.asarray(row), positions)
+        # A square grid lies over the picture, where the number of positions is a square.
+        side = math.isqrt(positions)
+        return Picture(np.asarray(row), (side, side)) if positions and side * side == positions else None
 
     def _row(self, source: Raw) -> np.ndarray:
         # Pixels of the right size are a row already.

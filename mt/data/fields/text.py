@@ -39,11 +39,7 @@ class TextField(Field):
             raise ValueError("text is cut by a tokenizer")
         return tokenizer.encode(sources)  # type: ignore[arg-type]  # texts are strings
 
-    def column(
-        self, sources: Sequence[str], tokenizer: Tokenizer | None, opened: Callable[[str], Raw] = str
-    ) -> pa.Array:
-        if tokenizer is None:
-            raise ValueError("text is cut by a tokenizer")
+    def column(self, sources: Sequence[str], tokenizer: Tokenizer, opened: Callable[[str], Raw] = str) -> pa.Array:
         return tokenizer.encode_column(sources)
 
     def labels(self, row: Row, positions: int, tokenizer: Tokenizer) -> list[str]:

@@ -68,12 +68,6 @@ def text_of(decoded: str, *, of_words: bool) -> str:
     return " ".join(restored(decoded).split())
 
 
-def offsets_of_characters(text: str, *, of_words: bool) -> list[int]:
-    """Returns the offsets of the characters that are no blanks, in a text as SentencePiece cuts or decodes it."""
-    joiners = {match.end() - 1 for match in _JOINED.finditer(text)} if of_words else ()
-    return [i for i, character in enumerate(restored(text)) if not (character.isspace() or i in joiners)]
-
-
 # The unit that each piece of a text belongs to.
 
 Span = tuple[int, int]
@@ -89,8 +83,10 @@ def covered_units(
 
     text: what SentencePiece cut or decoded. character_units: see `units_of_characters`, of that text.
     """
+    # Where each character begins, in bytes, and the offsets of those that are no blanks.
     starts = [*itertools.accumulate((len(character.encode()) for character in text), initial=0)]
-    characters = offsets_of_characters(text, of_words=of_words)
+    joiners = {match.end() - 1 for match in _JOINED.finditer(text)} if of_words else ()
+    characters = [i for i, character in enumerate(restored(text)) if not (character.isspace() or i in joiners)]
     for span in spans:
         begin, end = (bisect.bisect_left(characters, bisect.bisect_left(starts, byte)) for byte in span)
         nearest = max(begin - marks_ends, 0)
