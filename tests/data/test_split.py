@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from mt.data.arrow import numbers
-from mt.data.split import Portion, Rows, rows_of_epoch
+from mt.data.fields import TEXT
+from mt.data.split import Portion, Split, rows_of_epoch
 from tests.marks import combined
 
 
@@ -16,13 +17,17 @@ from tests.marks import combined
     wanted=[[], [0], [6, 0, 3], [2, 2, 1, 2], [*range(7)], [5, 4, 3, 2]], chunks=[[7], [3, 4], [1, 0, 2, 3, 1], [0, 7]]
 )
 def test_rows_come_in_the_order_they_are_asked_for(chunks: list[int], wanted: list[int]) -> None:
-    schema = pa.schema([("number", pa.int64()), ("list", pa.list_(pa.int32())), ("none", pa.string())])
-    rows = [{"number": i, "list": [i] * i, "none": None if i % 2 else str(i)} for i in range(7)]
+    texts = [(name, pa.string()) for name in ("source", "target")]
+    schema = pa.schema([*texts, *((f"{name}_ids", TEXT.arrow_type) for name, _ in texts)])
+    rows = [{"source": f"s{i}", "target": f"t{i}", "source_ids": [i] * i, "target_ids": [i]} for i in range(7)]
     starts = np.cumsum([0, *chunks])
     pieces = [pa.RecordBatch.from_pylist(rows[a:b], schema) for a, b in itertools.pairwise(starts)]
-    table = pa.Table.from_batches(pieces, schema)
-    assert Rows(table)[np.array(wanted, np.int64)].to_pylist() == [rows[i] for i in wanted]
-    assert Rows(table)[wanted].schema == schema
+    split = Split(pa.Table.from_batches(pieces, schema))
+    for indices in (wanted, np.array(wanted, np.int64)):
+        assert split.texts(indices) == [(f"s{i}", f"t{i}") for i in wanted]
+        assert [(source.tolist(), target.tolist()) for source, target in split.ids(indices)] == [
+            ([i] * i, [i]) for i in wanted
+        ]
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.int32(), pa.int16(), pa.uint8(), pa.float16()])
