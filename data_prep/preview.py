@@ -26,7 +26,7 @@ def preview(config: DatasetConfig, runner: Runner = "processes") -> Iterator[str
     """
     with tempfile.TemporaryDirectory() as folder:
         corpus = Corpus.open(prepare(config, Path(folder), runner=runner))
-        train = corpus.training
+        train = corpus.split("train")
         if train.source.written:
             yield from hints(open_source(config), config)
         # A histogram of lengths, of both sides where the sources are text.

@@ -175,11 +175,6 @@ class Corpus:
         """Names the split on which results are computed: test or, where there is none, dev."""
         return "test" if len(self.split("test")) else "dev"
 
-    @property
-    def training(self) -> Split:
-        """Returns the training split."""
-        return self.split("train")
-
 
 def _read_split(
     folder: Path,

@@ -105,7 +105,7 @@ def begin(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup 
     folder holds a checkpoint, and where another process trains there.
     """
     # The checks that need no model.
-    require_work(config, corpus.training, processes)
+    require_work(config, corpus.split("train"), processes)
     require_alike(config, corpus, processes)
     # The model, its weights drawn from the seed alone, then fitted to the data or taken from elsewhere.
     keep_programs(convolutions=FRONTENDS[config.frontend.name].convolutional)
@@ -115,7 +115,7 @@ def begin(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup 
     model = Seq2Seq(config, *corpus.tokenizers.sizes).to(device)
     require_fit(config, corpus, model)
     config = with_limits(config, corpus, model)
-    model.frontend.fit(sources(corpus.training))
+    model.frontend.fit(sources(corpus.split("train")))
     if config.init_from is None:
         notes = [*load_pretrained(model, corpus.tokenizers, config)]
         initialisation: str | None = checkpoint.digest(model)
@@ -165,7 +165,7 @@ def resume(config: Config, corpus: Corpus, folder: Path, processes: ProcessGroup
                 f"{folder} was trained on another corpus: the text or its preparation has changed since; restore them, "
                 "or start a new run"
             )
-        require_work(config, corpus.training, processes)
+        require_work(config, corpus.split("train"), processes)
         processes.require_alike({f"checkpoint {newest.name}": about.sha256})
         require_compatible(config.search, model)
         # The model on its device, then the state of training: moments, averages, progress, random generators.

@@ -104,7 +104,8 @@ def train(run: Run) -> None:
     """Makes updates, and logs, validates and saves as often as the options say, to the end or until a signal comes."""
     # The head of the log: the run's size, and a note where nothing is left to do.
     progress = run.progress
-    total = total_updates(run.corpus.training, run.config)
+    training = run.corpus.split("train")
+    total = total_updates(training, run.config)
     run.console.say(heading(run.config, run.corpus, run.model, run.folder, progress, total, run.processes))
     if run.log:
         run.log.layout(score_names(run.config.dataset.metrics))
@@ -119,7 +120,7 @@ def train(run: Run) -> None:
         return
     with run.console.training(progress, total):
         began = time.perf_counter()
-        setup = (run.model, run.optimizer, run.corpus.training, run.config, progress, run.processes, run.transform)
+        setup = (run.model, run.optimizer, training, run.config, progress, run.processes, run.transform)
         for update in updates(*setup, total=total):
             if run.moving_average is not None:
                 run.moving_average.update(progress.update)

@@ -89,7 +89,7 @@ def sampled_pieces(options: TrainingConfig, corpus: Corpus) -> Transform | None:
     tokenizers = corpus.tokenizers
     source = _sampler(tokenizers.source, options)
     target = source if tokenizers.joint else _sampler(tokenizers.target, options)
-    samplers = (source if corpus.training.source.written else None, target)
+    samplers = (source if corpus.split("train").source.written else None, target)
     widths = [np.empty(0) if sampler is None else sampler.widths for sampler in (source, target)]
 
     def transform(examples: Examples, random: np.random.Generator) -> Examples:

@@ -72,7 +72,7 @@ def build(config: Config, corpus: Corpus) -> Seq2Seq:
 def start_training(config: Config, corpus: Corpus) -> tuple[Seq2Seq, Iterator[Update]]:
     """Returns a new model on its device, and its updates, each made when it is asked for."""
     model = build(config, corpus).to(choose(config.device))
-    return model, updates(model, build_optimizer(config.optimizer, model), corpus.training, config, Progress())
+    return model, updates(model, build_optimizer(config.optimizer, model), corpus.split("train"), config, Progress())
 
 
 def add_corpus(parser: Parser) -> None:

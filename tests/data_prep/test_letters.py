@@ -33,7 +33,7 @@ def test_a_word_counts_once_with_all_its_pronunciations_which_are_training_pairs
     corpus = made(letters(folder), folder)
     assert words_of(corpus, "dev") == ["b", "bb"]
     assert [list(group) for group in corpus.split("dev").column("references")] == [["z", "z y", "y"], ["z z"]]
-    pairs = corpus.training.texts(range(5))
+    pairs = corpus.split("train").texts(range(5))
     assert pairs == [("a", "x"), ("a", "y"), ("a b", "x z"), ("ab", "x z"), ("c", "v")]
     source, target = corpus.tokenizers
     assert target.split("x z") == ["▁x", "▁z", "</s>"]
@@ -47,7 +47,7 @@ def test_marks_of_further_pronunciations_are_no_letters(folder: Path) -> None:
     (folder / "train.tsv").write_text(TRAIN.replace("a\ty", "a(1)\ty").replace("c\t", "(2)\t") + "".join(lines))
     (folder / "dev.tsv").write_text(DEV.replace("b\tz y", "b(12)\tz y"))
     corpus = made(letters(folder), folder)
-    assert {source for source, _ in corpus.training.texts(range(5))} == {"a", "a b", "ab", "(2)"}
+    assert {source for source, _ in corpus.split("train").texts(range(5))} == {"a", "a b", "ab", "(2)"}
     assert words_of(corpus, "dev") == ["b", "bb"]
     cut = made(letters(folder, "dataset.dev_size=3"), folder)
     assert all(len(group) == 2 for group in cut.split("dev").column("references"))
@@ -66,7 +66,7 @@ def test_one_file_is_cut_by_words(tmp_path: Path) -> None:
     sizes = ("dataset.splits.train=all", "dataset.dev_size=20", "dataset.test_size=30")
     corpus = made(letters(tmp_path, *sizes), tmp_path)
     dev, test = (words_of(corpus, split) for split in ("dev", "test"))
-    train = [source for source, _ in corpus.training.texts(range(len(corpus.training)))]
+    train = [source for source, _ in corpus.split("train").texts(range(len(corpus.split("train"))))]
     assert sorted([*dev, *test, *set(train)]) == sorted(map(str, range(200)))
     assert 10 <= len(dev) <= 11 and 15 <= len(test) <= 16
     assert all(train.count(word) == 2 for word in train)

@@ -37,7 +37,7 @@ def chosen(run: Run) -> Run:
 
 def batches(config: Config, corpus: Corpus, epoch: int = 1) -> list[Any]:
     """The batches of an epoch, of pieces that are sampled where the configuration says so."""
-    groups = epoch_groups(corpus.training, config, epoch, sampled_pieces(config.training, corpus))
+    groups = epoch_groups(corpus.split("train"), config, epoch, sampled_pieces(config.training, corpus))
     return [batch for group in groups for batch in group]
 
 

@@ -45,7 +45,7 @@ def test_an_epoch_has_pieces_of_its_own_and_the_same_texts(kind: str, of_kind: C
     # The same batch in another epoch, and of another seed.
     made = sampled_pieces(config.training, corpus)
     keys = ((1, 1), (1, 2), (2, 1), (1, 1))
-    drawn = [PendingBatch(corpus.training, np.arange(40), made, (*key, 0)).examples()[:2] for key in keys]
+    drawn = [PendingBatch(corpus.split("train"), np.arange(40), made, (*key, 0)).examples()[:2] for key in keys]
     texts = [[row.tolist() for pair in pairs for row in pair] for pairs in drawn]
     assert texts[0] == texts[3] and texts[1] != texts[0] != texts[2]
     # And another batch of the same.
@@ -56,7 +56,7 @@ def test_an_epoch_has_pieces_of_its_own_and_the_same_texts(kind: str, of_kind: C
         return examples
 
     for place in (0, 1, 0):
-        PendingBatch(corpus.training, np.arange(place, 3), drawing, (1, 1, 0)).examples()
+        PendingBatch(corpus.split("train"), np.arange(place, 3), drawing, (1, 1, 0)).examples()
     assert draws[0] == draws[2] != draws[1]
 
 

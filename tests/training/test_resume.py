@@ -60,7 +60,7 @@ def test_a_later_validation_has_to_beat_an_average_that_won(later, best, start, 
 def test_a_run_that_is_to_end_before_its_first_validation_is_validated(start, scored):
     scored([10])
     run = start({"training": {"validate_every": 100, "max_updates": 50}})
-    endless = updates(run.model, run.optimizer, run.corpus.training, run.config, run.progress)
+    endless = updates(run.model, run.optimizer, run.corpus.split("train"), run.config, run.progress)
     assert len([next(endless) for _ in range(3)]) == 3
     save_unsaved(run)
     run.close()

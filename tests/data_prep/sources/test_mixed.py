@@ -46,7 +46,7 @@ def test_an_epoch_has_each_corpus_by_its_weight(folder: Path) -> None:
     with small_shards(characters=200, pairs=1000):
         corpus = open_corpus(_config(folder), folder / "corpora")
     assert corpus.meta["portions"] == [30, 45, 20]
-    train = corpus.training
+    train = corpus.split("train")
     texts = train.column("source")
     seen: Counter[str] = Counter()
     for epoch, halves in ((1, 23), (2, 22)):
