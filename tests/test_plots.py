@@ -2,6 +2,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PatchCollection
 
 from mt.common.palette import colour
@@ -12,8 +13,9 @@ from tests.marks import exhaustive
 
 
 def pixels(figure):
-    figure.canvas.draw()
-    return np.asarray(figure.canvas.buffer_rgba())
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    return np.asarray(canvas.buffer_rgba())
 
 
 def labels(figure):

@@ -13,7 +13,6 @@ from typing import Any, get_args
 import numpy as np
 from matplotlib import image as pixel_files, rc_context
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.patches import Rectangle
@@ -159,7 +158,6 @@ def _page(shape: tuple[int, ...]) -> tuple[Figure, Axes]:
     cell = min(max(_USUAL_SIDE / max(shape), _SMALLEST_CELL), _LARGEST_CELL)
     height, width = (min(cell * count, _LONGEST_SIDE) for count in shape)
     figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH)
-    FigureCanvasAgg(figure)
     return figure, figure.add_axes((0, 0, 1, 1))
 
 
@@ -310,7 +308,6 @@ def _page_of_panels(count: int, ratio: float, title: str) -> tuple[Figure, list[
     above = _MARGIN + lines * _LINE
     height = above + rows * (panel_height + _LINE + _PANEL_GAP) + _MARGIN - _PANEL_GAP
     figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH)
-    FigureCanvasAgg(figure)
     face = font(LABEL_POINTS + 2, [heading])
     figure.text(_MARGIN / width, 1 - _MARGIN / height, heading, va="top", font=face, color=INK, parse_math=False)
     # Panels are placed from the top, in shares of the page.

@@ -11,7 +11,6 @@ import regex
 from matplotlib import font_manager
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
@@ -31,7 +30,6 @@ _PANEL_DOTS_PER_INCH = 150
 def chart(panels: int, *, sharey: bool = False) -> tuple[Figure, list[Axes]]:
     """Makes a figure with panels side by side, each with a grid, for line charts."""
     figure = Figure(figsize=(_PANEL[0] * panels, _PANEL[1]), dpi=_PANEL_DOTS_PER_INCH, layout="constrained")
-    FigureCanvasAgg(figure)
     all_axes = [*figure.subplots(1, panels, sharey=sharey, squeeze=False)[0]]
     for axes in all_axes:
         axes.grid(color=GRID, linewidth=0.8)

@@ -169,7 +169,7 @@ def test_it_stands_on_the_page_in_the_table_and_in_a_picture(family, references,
 def test_a_line_goes_through_the_means_by_delay_and_a_level_from_edge_to_edge() -> None:
     points = [([5.0, 6.0], [20.0, 22.0]), ([1.0, 9.0], [10.0])]
     figure = tradeoff([Line("a $x$", points), Line("鳥" * 90, level=30.0)], ["AL", "DAL"], "BLEU")
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     first, second = figure.axes
     assert [axes.get_xlabel() for axes in figure.axes] == ["AL", "DAL"] and first.get_ylabel() == "BLEU"
     assert first.lines[0].get_xydata().tolist() == [[1, 10], [5, 21]]
