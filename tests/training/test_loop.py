@@ -170,7 +170,7 @@ def test_the_rate_is_that_of_the_schedule(trainer: Callable[..., Trainer]) -> No
     assert training.optimizer.param_groups[0]["lr"] == 0.5
     # One that falls at the end knows where the end is.
     falling = trainer(optimizer=optimizer | {"warmup": 0, "schedule": {"name": "cooldown", "share": 0.5}})
-    rates = [update.lr for update in itertools.islice(falling.updates(falling.split, loop.ALONE, (), 4), 4)]
+    rates = [update.lr for update in itertools.islice(falling.updates(falling.split, loop.ALONE, None, 4), 4)]
     assert rates == pytest.approx([0.5, 0.5, 0.5 * 0.05**0.5, 0.5 * 0.05])
 
 
