@@ -163,7 +163,9 @@ class Prefix:
         self._rest = rest
         self._spelling = spelling
         self._continuing = continuing
-        self._options: dict[int, np.ndarray] = {}
+        self.options: Callable[[int], np.ndarray | None] = cache(self._following)
+        """Returns the tokens of which one must follow a state, [W] int64, none where the vocabulary cannot write the
+        rest; None where any token may follow."""
 
     @property
     def fewest(self) -> int:
@@ -178,26 +180,21 @@ class Prefix:
                 fewest[end] = min(fewest.get(end, end), fewest[begin] + 1)
         return len(self.tokens) + fewest[max(fewest)]
 
-    def options(self, state: int) -> np.ndarray | None:
-        """Returns the tokens of which one must follow, [W] int64, none where the vocabulary cannot write the rest; None
-        where any token may follow."""
+    def _following(self, state: int) -> np.ndarray | None:
         if state < len(self.tokens):
             return np.array(self.tokens[state : state + 1], np.int64)
-        begin = state - len(self.tokens)
-        if begin >= len(self._rest):
+        rest = self._rest[state - len(self.tokens) :]
+        if not rest:
             return None
-        if state not in self._options:
-            rest = self._rest[begin:]
-            # Tokens that write all of the rest and may go on, and those that write its beginning.
-            found = [token for _, token in self._spelling.beginning(rest)]
-            for size in range(1, len(rest)):
-                tokens = self._spelling.exactly(rest[:size])
-                options = self.options(state + size) if tokens else None
-                # Only where the rest can be written after it.
-                if options is not None and len(options):
-                    found += tokens
-            self._options[state] = np.array(sorted(found), np.int64)
-        return self._options[state]
+        # Tokens that write all of the rest and may go on, and those that write its beginning.
+        found = [token for _, token in self._spelling.beginning(rest)]
+        for size in range(1, len(rest)):
+            tokens = self._spelling.exactly(rest[:size])
+            options = self.options(state + size) if tokens else None
+            # Only where the rest can be written after it.
+            if options is not None and len(options):
+                found += tokens
+        return np.array(sorted(found), np.int64)
 
     def holds(self, state: int) -> bool:
         """Returns whether the next token writes a part of the prefix that is more than a blank."""

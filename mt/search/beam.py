@@ -15,6 +15,7 @@ takes as long as ten of Python.
 """
 
 import math
+from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -22,7 +23,7 @@ import numpy as np
 
 from mt.common.stop import go_on
 from mt.search.coverage import Costs, Coverage
-from mt.search.hypothesis import End, History, Hypothesis, penalty
+from mt.search.hypothesis import End, Hypothesis, Recorded, backtrack, penalty
 from mt.search.processor import Candidates, Processor, in_turn
 from mt.search.stepper import READ, Stepper
 from mt.step import BOS, EOS
@@ -91,7 +92,7 @@ def search(
     """
     sentences = [_Sentence(limit, beam_size, n_best, length_penalty) for limit in limits]
     searched = sentences
-    history = History()
+    history = deque[Recorded]()
     count = len(sentences)
     # Each sentence begins with one hypothesis, BOS alone, which continues the state of the sentence.
     active = _Active([BOS] * count, list(range(count)), [0.0] * count, [1] * count)
@@ -104,7 +105,7 @@ def search(
         candidates = Candidates(*step.scores.best(max(sentence.slots for sentence in searched)))
         for processor in processors:
             candidates = processor.propose(step.scores, candidates)
-        history.append(active.tokens, active.parents, step.attended, active.log_probs)
+        history.append(Recorded(active.tokens, active.parents, step.attended, active.log_probs))
         # The costs of attention, this step included.
         costs = Costs([0.0] * len(active.tokens), [0.0] * len(active.tokens))
         if coverage is not None and step.attended is not None:
@@ -118,7 +119,7 @@ def search(
             processor.end(ends)
             processor.follow(active.parents, active.tokens)
     # Finished hypotheses are read in one pass, since the record of the steps is freed while it is read.
-    hypotheses = iter(history.backtrack([end for sentence in sentences for end in sentence.finished]))
+    hypotheses = iter(backtrack(history, [end for sentence in sentences for end in sentence.finished]))
     return [[next(hypotheses) for _ in sentence.finished] for sentence in sentences]
 
 

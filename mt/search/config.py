@@ -24,7 +24,7 @@ from mt.search.policies import (
     WaitKConfig,
 )
 from mt.search.processor import Processor
-from mt.search.sampling import SampleConfig, draw_samples
+from mt.search.sampling import SampleConfig, generators, sample
 from mt.search.stepper import Stepper
 
 Precision = Literal["fp32", "bf16", "fp16", "int8"]
@@ -51,7 +51,7 @@ def decode(
     processors: Sequence[Processor] = (),
 ) -> Sequence[Sequence[Hypothesis]]:
     """Returns for each sentence of a batch its hypotheses, best first: `n_best` of several, or where `utility` is to
-    choose all; else one.
+    choose all, samples in the order in which they were drawn; else one.
 
     stepper: for wait-k, one that hides from each step what has not been read by then. source_lengths: in tokens, EOS
     included. sources: the rows of the batch, on which samples depend. processors: those to run beside the ones of the
@@ -60,7 +60,11 @@ def decode(
     limits = [config.longest(length) for length in source_lengths]
     processors = [*processors, *config.rules(len(limits))]
     if isinstance(config, SampleConfig):
-        return draw_samples(config, stepper, limits, sources, processors)
+        drawing = [generators(config.seed, source, config.samples) for source in sources]
+        drawn = sample(stepper, limits, drawing, temperature=config.temperature, processors=processors)
+        if config.utility is not None:
+            return drawn
+        return [sorted(samples, key=lambda one: -one.score)[: config.n_best] for samples in drawn]
     if isinstance(config, ExtendingOptions):
         return config.simulated(stepper, source_lengths, processors)
     # A search that redrafts translates a whole source just as it makes each of its drafts.

@@ -6,7 +6,6 @@ take some of them, in order; what is computed in the others is of no use, and no
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from torch import Tensor
 from mt.kernels.cuda_graph import recorded
 from mt.search.hypothesis import NEVER_CHOSEN
 from mt.search.stepper import Scores, Step
-from mt.search.torch_stepper import Predict, TorchStepper
+from mt.search.torch_stepper import TorchStepper
 from mt.step import Attended
 from mt.trees import map_tensors, select_rows, tensors_of
 
@@ -48,7 +47,8 @@ class GraphStepper:
         self._present = self._sentences
         """The sentences that have rows, rising."""
         self._inputs = torch.zeros(3, 0, dtype=torch.int64)
-        """See `_step`."""
+        """[3, R]: of each row its token and the row that it continues; and the rows of the hypotheses, in their
+        order."""
         self._on_host = self._inputs
         """The inputs on the host, in pinned memory, from which they are copied to the device."""
         self._replay: Callable[[], _Outputs]
@@ -101,11 +101,30 @@ class GraphStepper:
 
     def _first_step(self) -> "_Outputs":
         """Computes a step, which loads and compiles what it needs, and records the steps that follow."""
-        outputs = _step(self._predict, self._memory, self._state, self._inputs, self._width)
+        outputs = self._step()
         # Copies, since a recorded step overwrites these tensors, and the outputs may share theirs.
         self._state = map_tensors(torch.clone, outputs.state)
-        again = partial(_step_in_place, self._predict, self._memory, self._state, self._inputs, self._width)
-        self._replay = self._record(again, self._device)
+        self._replay = self._record(self._step_in_place, self._device)
+        return outputs
+
+    def _step(self) -> "_Outputs":
+        tokens, parents, order = self._inputs
+        prediction = self._predict(tokens, self._memory, select_rows(self._state, parents))
+        log_probs = prediction.log_probs()
+        # Forbidden here, since the best tokens are found within the recorded step.
+        for token in NEVER_CHOSEN:
+            log_probs[:, token] = -torch.inf
+        best, best_tokens = log_probs.topk(min(self._width, log_probs.shape[1]))
+        weights = prediction.attended.weights
+        # Tokens travel as the bits of float32 numbers, so that one tensor brings everything.
+        numbers = torch.cat((weights, best, best_tokens.int().view(torch.float32)), 1).index_select(0, order)
+        return _Outputs(prediction.state, log_probs, numbers, weights.shape[1])
+
+    def _step_in_place(self) -> "_Outputs":
+        """Does what `_step` does, and overwrites the state with the one after the step."""
+        outputs = self._step()
+        for before, after in zip(tensors_of(self._state), tensors_of(outputs.state), strict=True):
+            before.copy_(after)
         return outputs
 
 
@@ -120,27 +139,3 @@ class _Outputs(NamedTuple):
     the hypotheses first, in order."""
     positions: int
     """S."""
-
-
-def _step(predict: Predict, memory: Any, state: Any, inputs: Tensor, width: int) -> _Outputs:
-    """inputs: [3, R] int64, of each row its token and the row that it continues; and the rows of the hypotheses, in
-    their order."""
-    tokens, parents, order = inputs
-    prediction = predict(tokens, memory, select_rows(state, parents))
-    log_probs = prediction.log_probs()
-    # Forbidden here, since the best tokens are found within the recorded step.
-    for token in NEVER_CHOSEN:
-        log_probs[:, token] = -torch.inf
-    best, best_tokens = log_probs.topk(min(width, log_probs.shape[1]))
-    weights = prediction.attended.weights
-    # Tokens travel as the bits of float32 numbers, so that one tensor brings everything.
-    numbers = torch.cat((weights, best, best_tokens.int().view(torch.float32)), 1).index_select(0, order)
-    return _Outputs(prediction.state, log_probs, numbers, weights.shape[1])
-
-
-def _step_in_place(predict: Predict, memory: Any, state: Any, inputs: Tensor, width: int) -> _Outputs:
-    """Does what `_step` does, and overwrites the state with the one after the step."""
-    outputs = _step(predict, memory, state, inputs, width)
-    for before, after in zip(tensors_of(state), tensors_of(outputs.state), strict=True):
-        before.copy_(after)
-    return outputs

@@ -1,7 +1,7 @@
 """The hypotheses that a search returns, and the record from which it reads them. Needs no torch.
 
-`Windows` says where a hypothesis attended, `Hypothesis` is one output sentence, and `History` records the steps of a
-search until its hypotheses have ended.
+`Windows` says where a hypothesis attended, and `Hypothesis` is one output sentence. A search keeps its steps as
+`Recorded` until its hypotheses have ended, and `backtrack` reads these.
 """
 
 from collections import deque
@@ -150,7 +150,7 @@ def penalty(length: int, exponent: float) -> float:
 
 
 class End(NamedTuple):
-    """Where a hypothesis ends in a `History`."""
+    """Where a hypothesis ends in the record of a search."""
 
     score: float
     log_prob: float
@@ -162,8 +162,9 @@ class End(NamedTuple):
     """The last token."""
 
 
-class _Recorded(NamedTuple):
-    """One step of N hypotheses."""
+class Recorded(NamedTuple):
+    """One step of N hypotheses. Hypotheses may be dropped and reordered between steps: nothing is copied when they are,
+    and `backtrack` follows the back-pointers once, for the ended hypotheses."""
 
     tokens: list[int]
     """[N]: the last token of each hypothesis before the step."""
@@ -174,58 +175,44 @@ class _Recorded(NamedTuple):
     """[N]: of each hypothesis before the step."""
 
 
-class History:
-    """Records the tokens and the attention of every step, with back-pointers: hypotheses may be dropped and reordered
-    between steps. Nothing is copied when they are; `backtrack` follows the pointers once, for the ended hypotheses."""
+def backtrack(history: deque[Recorded], ends: Sequence[End]) -> list[Hypothesis]:
+    """Returns the hypotheses that end at `ends`, in that order, and empties the record of the steps."""
+    # First the back-pointers are followed, then the weights on these paths are collected, step by step.
+    paths = [_path(history, end) for end in ends]
+    steps: list[list[tuple[Attended, int]]] = [[] for _ in ends]
+    for number in range(len(history)):
+        # Freed as it is read: the weights of a long source are most of what a search keeps.
+        attended = history.popleft().attended
+        if attended is None:
+            continue
+        # The hypotheses that had not ended before this step.
+        reached = [i for i, (rows, _, _) in enumerate(paths) if len(rows) > number]
+        record = _rows_of(attended, [paths[i][0][number] for i in reached])
+        for row, i in enumerate(reached):
+            steps[i].append((record, row))
+    return [
+        Hypothesis(tokens, end.log_prob, end.score, Windows.joined(of_path), log_probs)
+        for end, (_, tokens, log_probs), of_path in zip(ends, paths, steps, strict=True)
+    ]
 
-    def __init__(self) -> None:
-        self._steps: deque[_Recorded] = deque()
 
-    def __len__(self) -> int:
-        return len(self._steps)
-
-    def append(self, tokens: list[int], parents: list[int], attended: Attended | None, log_probs: list[float]) -> None:
-        """Records a step of N hypotheses: their last tokens, which hypotheses of the step before they continue, and
-        where the step attended. log_probs: of the hypotheses before it."""
-        self._steps.append(_Recorded(tokens, parents, attended, log_probs))
-
-    def backtrack(self, ends: Sequence[End]) -> list[Hypothesis]:
-        """Returns the hypotheses that end at `ends`, in that order, and empties the record."""
-        # First the back-pointers are followed, then the weights on these paths are collected, step by step.
-        paths = [self._path(end) for end in ends]
-        steps: list[list[tuple[Attended, int]]] = [[] for _ in ends]
-        for number in range(len(self._steps)):
-            # Freed as it is read: the weights of a long source are most of what a search keeps.
-            attended = self._steps.popleft().attended
-            if attended is None:
-                continue
-            # The hypotheses that had not ended before this step.
-            reached = [i for i, (rows, _, _) in enumerate(paths) if len(rows) > number]
-            record = _rows_of(attended, [paths[i][0][number] for i in reached])
-            for row, i in enumerate(reached):
-                steps[i].append((record, row))
-        return [
-            Hypothesis(tokens, end.log_prob, end.score, Windows.joined(of_path), log_probs)
-            for end, (_, tokens, log_probs), of_path in zip(ends, paths, steps, strict=True)
-        ]
-
-    def _path(self, end: End) -> tuple[list[int], tuple[int, ...], tuple[float, ...]]:
-        """Returns the row of a hypothesis in each step, its tokens, and the log-probability of each."""
-        row = end.row
-        rows = list[int]()
-        tokens = [end.token]
-        sums = [end.log_prob]
-        # From the last step back to the first, along the parents.
-        for number in range(end.length - 1, -1, -1):
-            step = self._steps[number]
-            rows.append(row)
-            tokens.append(step.tokens[row])
-            sums.append(step.log_probs[row])
-            row = step.parents[row]
-        tokens.pop()  # BOS
-        # A token's log-probability is the difference between the sums after it and before it.
-        log_probs = tuple(after - before for before, after in pairwise(sums[::-1]))
-        return rows[::-1], tuple(tokens[::-1]), log_probs
+def _path(history: Sequence[Recorded], end: End) -> tuple[list[int], tuple[int, ...], tuple[float, ...]]:
+    """Returns the row of a hypothesis in each step, its tokens, and the log-probability of each."""
+    row = end.row
+    rows = list[int]()
+    tokens = [end.token]
+    sums = [end.log_prob]
+    # From the last step back to the first, along the parents.
+    for number in range(end.length - 1, -1, -1):
+        step = history[number]
+        rows.append(row)
+        tokens.append(step.tokens[row])
+        sums.append(step.log_probs[row])
+        row = step.parents[row]
+    tokens.pop()  # BOS
+    # A token's log-probability is the difference between the sums after it and before it.
+    log_probs = tuple(after - before for before, after in pairwise(sums[::-1]))
+    return rows[::-1], tuple(tokens[::-1]), log_probs
 
 
 def _rows_of(attended: Attended, rows: list[int]) -> Attended:

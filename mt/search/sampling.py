@@ -6,6 +6,7 @@ Whatever else is decoded with it, and where, a source has the same samples.
 
 import hashlib
 import math
+from collections import deque
 from collections.abc import Sequence
 from typing import Annotated, Literal, Self
 
@@ -15,7 +16,7 @@ from pydantic import Field, model_validator
 from mt.common.options import as_written
 from mt.common.stop import go_on
 from mt.errors import UserError
-from mt.search.hypothesis import End, History, Hypothesis
+from mt.search.hypothesis import End, Hypothesis, Recorded, backtrack
 from mt.search.options import MAX_BEAM_SIZE, SearchOptions, Utility
 from mt.search.processor import Processor
 from mt.search.stepper import Scores, Stepper
@@ -59,25 +60,6 @@ def generators(seed: int, source: np.ndarray, count: int) -> list[np.random.Gene
     return [np.random.default_rng((seed, digest, number)) for number in range(count)]
 
 
-def draw_samples(
-    config: SampleConfig,
-    stepper: Stepper,
-    limits: Sequence[int],
-    sources: Sequence[np.ndarray],
-    processors: Sequence[Processor] = (),
-) -> list[list[Hypothesis]]:
-    """Returns for each sentence of a batch its samples, the most probable first, `n_best` of them. Where `utility` will
-    choose, all samples are returned, in the order in which they were drawn.
-
-    limits: see `search`. sources: the rows of the batch. Raises UserError as `sample`.
-    """
-    drawing = [generators(config.seed, source, config.samples) for source in sources]
-    drawn = sample(stepper, limits, drawing, temperature=config.temperature, processors=processors)
-    if config.utility is not None:
-        return drawn
-    return [sorted(samples, key=lambda hypothesis: -hypothesis.score)[: config.n_best] for samples in drawn]
-
-
 def sample(
     stepper: Stepper,
     limits: Sequence[int],
@@ -95,7 +77,7 @@ def sample(
     flat = [generator for of_sentence in generators for generator in of_sentence]
     log_probs = [0.0] * len(flat)
     ends: dict[int, End] = {}
-    history = History()
+    history = deque[Recorded]()
     # At first a hypothesis of each sentence, from which its samples part; these have the numbers in `active`.
     tokens = [BOS] * len(limits)
     parents = [*range(len(limits))]
@@ -108,7 +90,7 @@ def sample(
             processor.mask(step.scores)
         drawn_log_probs, drawn_tokens = drawn(step.scores, numbers, temperature)
         # At the first step a row stands for all samples of its sentence, whose sums are all 0.
-        history.append(tokens, parents, step.attended, [log_probs[i] for i in active[: len(tokens)]])
+        history.append(Recorded(tokens, parents, step.attended, [log_probs[i] for i in active[: len(tokens)]]))
         # Each sample ends with its token, or goes on.
         rows = np.arange(len(tokens)).repeat(numbers.shape[1]).tolist()
         entries = zip(active, rows, drawn_tokens.ravel().tolist(), drawn_log_probs.ravel().tolist(), strict=True)
@@ -125,7 +107,7 @@ def sample(
     # Samples that ended with a token that is not allowed are left out.
     finished = sorted(index for index, end in ends.items() if end.log_prob > -math.inf)
     samples: list[list[Hypothesis]] = [[] for _ in limits]
-    for index, hypothesis in zip(finished, history.backtrack([ends[index] for index in finished]), strict=True):
+    for index, hypothesis in zip(finished, backtrack(history, [ends[index] for index in finished]), strict=True):
         samples[index // count].append(hypothesis)
     return samples
 

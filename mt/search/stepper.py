@@ -125,9 +125,6 @@ def largest(values: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
     if not isinstance(values, np.ndarray):
         return tuple(part.cpu().numpy() for part in values.topk(count))  # type: ignore[return-value]
     rows = np.arange(len(values))
-    if count == 1:
-        columns = values.argmax(1)
-        return values[rows, columns][:, None], columns[:, None]
     if count > FEW:
         # The largest ones come in any order, and are then sorted among themselves.
         columns = np.argpartition(values, -count)[:, -count:]

@@ -1,10 +1,12 @@
 """Hypotheses: where they attended, and how a search keeps and follows them."""
 
+from collections import deque
+
 import numpy as np
 import pytest
 import torch
 
-from mt.search.hypothesis import EMPTY, End, History, Windows
+from mt.search.hypothesis import EMPTY, End, Recorded, Windows, backtrack
 from mt.step import Attended, Prediction
 from mt.trees import select_rows
 
@@ -58,14 +60,15 @@ def owned(part: np.ndarray) -> bool:
 
 def test_a_search_keeps_windows_as_wide_as_they_are():
     """Two steps of three rows, of which one attends to three positions, one to one, one stops nowhere."""
-    history = History()
+    history = deque[Recorded]()
     ones = np.array([[1.0], [1.0], [0.0]], np.float32)
     wide = np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]], np.float32)
     energies = np.array([1, 2, 3])
-    history.append([2, 2, 2], [0, 1, 2], Attended(ones, np.array([4, 5, -1]), np.array([4, 5, 0]), energies), [0.0] * 3)
+    narrow = Attended(ones, np.array([4, 5, -1]), np.array([4, 5, 0]), energies)
+    history.append(Recorded([2, 2, 2], [0, 1, 2], narrow, [0.0] * 3))
     attention = Attended(wide, np.array([9, 4, -1]), np.array([7, 4, 0]), 100 * energies)
-    history.append([7, 8, 9], [1, 0, 2], attention, [0.0] * 3)
-    result = history.backtrack([End(0.0, 0.0, *place, 3) for place in ((2, 0), (2, 1), (2, 2), (1, 1))])
+    history.append(Recorded([7, 8, 9], [1, 0, 2], attention, [0.0] * 3))
+    result = backtrack(history, [End(0.0, 0.0, *place, 3) for place in ((2, 0), (2, 1), (2, 2), (1, 1))])
     assert [h.windows.weights.tolist() for h in result] == [[1.0, 0.5, 0.25, 0.25], [1.0, 1.0], [], [1.0]]
     assert [h.windows.first.tolist() for h in result] == [[5, 7], [4, 4], [0, 0], [5]]
     assert [h.windows.widths.tolist() for h in result] == [[1, 3], [1, 1], [0, 0], [1]]
