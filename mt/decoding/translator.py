@@ -76,7 +76,6 @@ class Translator:
         *,
         format: str | None = None,
         placeholders: Sequence[str] | None = None,
-        progress: bool = False,
         **asked: Unpack[Asked],
     ) -> Any:
         """Returns the best translation of each text, in order; of one string, its translation. A blank text gives an
@@ -94,12 +93,12 @@ class Translator:
             from mt.decoding.documents import translate_documents  # Not above: most texts have no tags.
 
             names = ["the text"] if alone else None
-            options: Any = {"names": names, "placeholders": placeholders, "progress": progress}
+            options: Any = {"names": names, "placeholders": placeholders}
             best: Any = translate_documents(self, sources, format, search, requests, **options)
         elif placeholders is not None:
             raise UserError("placeholders are about documents: give a format, too (html, xliff or text)")
         else:
-            found = self.decode(self.encoded(sources), search, texts=sources, requests=requests, progress=progress)
+            found = self.decode(self.encoded(sources), search, texts=sources, requests=requests)
             best = [hypotheses[0] for hypotheses in found]
         return best[0] if alone else best
 
@@ -108,8 +107,6 @@ class Translator:
         texts: Raw | Iterable[Raw],
         n: int | None = None,
         search: SearchConfig | None = None,
-        *,
-        progress: bool = False,
         **asked: Unpack[Asked],
     ) -> Any:
         """Returns a list of the `n` best translations for each text, best first, or fewer where the search finds no
@@ -131,7 +128,7 @@ class Translator:
             require_search(search)
             search = n_best_search(search, n)
         requests = requests_of(names_of(sources), alone=alone, **asked) if asked else None
-        found = self.decode(self.encoded(sources), search, texts=sources, requests=requests, progress=progress)
+        found = self.decode(self.encoded(sources), search, texts=sources, requests=requests)
         return found[0] if alone else found
 
     def decode(

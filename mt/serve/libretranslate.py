@@ -132,7 +132,7 @@ async def _translated(run: ServedRun, texts: Sequence[str], asked: TranslateBody
     """Returns the translation of each text, and alternatives to it, which differ from it and from one another."""
     search = run.search(n_best=asked.alternatives + 1 if asked.alternatives else None)
     if asked.format == "html":
-        return await run.documents(texts, search, asked.format), [[] for _ in texts]
+        return await run.documents(texts, search), [[] for _ in texts]
     # All sentences of all texts are translated at once, and then put together again.
     cut = [await to_thread(sentences_of_lines, run.require_text(text), run.source) for text in texts]
     translations = iter(await run.translate([part.strip() for parts in cut for part in parts if part.strip()], search))

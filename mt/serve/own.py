@@ -114,7 +114,7 @@ def router(runs: Runs, key: Key, limits: Limits) -> APIRouter:
         search = run.search(asked.search, asked.n_best)
         # A document has no record.
         if asked.format != "text":
-            (text,) = await run.documents([asked.document()], search, asked.format, asked, asked.placeholders)
+            (text,) = await run.documents([asked.document()], search, asked, asked.placeholders)
             return {"run": run.name, "translations": [{"text": text}], "tree": None}
         if asked.placeholders:
             raise RequestError(422, "placeholders are asked of a document: add format html, or leave them out")

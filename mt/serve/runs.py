@@ -76,12 +76,12 @@ class Recording(Translating):
 
     def _translated(self, items: Sequence[tuple[Raw, Trial]]) -> list[dict[str, Any]]:
         sources = [source for source, _ in items]
-        rows = self.run.translator.encoded(sources)
-        translations = self.run.translator.decode(rows, self.search, texts=sources, requests=_requests(items))
+        translations = super().do(items)
         replays: list[Replayed | None] = [None for _ in sources]
         if self.top:
             # A second pass along the best hypotheses finds the runners-up.
             best = [hypotheses[0].ids for hypotheses in translations]
+            rows = self.run.translator.encoded(sources)
             replays = runners_up(self.run.translator, rows, best, self.search, self.top)
         explored = zip(sources, translations, replays, strict=True)
         return [self._answer(source, Explored(found, None, replay)) for source, found, replay in explored]
@@ -114,12 +114,11 @@ class Recording(Translating):
 
 @dataclass(frozen=True)
 class Documenting:
-    """Translates documents with tags."""
+    """Translates documents of HTML."""
 
     run: "ServedRun"
     search: SearchConfig
-    format: str
-    placeholders: tuple[str, ...] = ()
+    placeholders: tuple[str, ...]
     """The syntaxes of placeholders that are kept whole; none: those of the run."""
 
     def size(self, item: tuple[str, Wishes]) -> int:
@@ -129,9 +128,9 @@ class Documenting:
     def do(self, items: Sequence[tuple[str, Wishes]]) -> list[str]:
         """Returns the translation of each document."""
         texts = [text for text, _ in items]
-        options: Any = {"placeholders": self.placeholders or None}
+        placeholders = self.placeholders or None
         documents = translate_documents(
-            self.run.translator, texts, self.format, self.search, _requests(items), **options
+            self.run.translator, texts, "html", self.search, _requests(items), placeholders=placeholders
         )
         return [document.text for document in documents]
 
@@ -253,14 +252,13 @@ class ServedRun:
         self,
         texts: Sequence[str],
         search: SearchConfig,
-        format: str,
         wishes: Wishes = NO_WISHES,
         placeholders: tuple[str, ...] = (),
     ) -> list[str]:
-        """Returns the translations of documents, whose tags stand where links say. placeholders: see
+        """Returns the translations of documents of HTML, whose tags stand where links say. placeholders: see
         `Documenting`."""
         items = [(self.require_text(text), wishes) for text in texts]
-        translated: list[str] = await self.worker.do(Documenting(self, search, format, placeholders), *items)
+        translated: list[str] = await self.worker.do(Documenting(self, search, placeholders), *items)
         return translated
 
     def count(self, source_tokens: int, target_tokens: int) -> None:

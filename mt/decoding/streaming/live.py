@@ -79,16 +79,15 @@ def _decoded(chunks: Iterable[bytes], name: str) -> Iterator[str]:
     number = 1
     column = 0
     for part in _lines(chunks):
-        # An error names the byte in the line. The decoder may hold the first bytes of a character from the last part.
-        begin = column - len(decoder.getstate()[0])
         try:
             text = decoder.decode(part, final=not part)
             fault = None
         except UnicodeDecodeError as error:
             text = error.object[: error.start].decode()
-            fault = f"is not UTF-8 (byte {begin + error.start + 1} of the line): convert the text to UTF-8"
-        text = without_mark(text)
-        text, nul, _ = text.partition("\0")
+            fault = f"is not UTF-8 (byte {column + error.start + 1} of the line): convert the text to UTF-8"
+        # Without the first bytes of a character that the decoder holds until the next part comes.
+        column += len(text.encode())
+        text, nul, _ = without_mark(text).partition("\0")
         if nul:
             fault = "holds a NUL character: remove it, or convert the text to UTF-8"
         # What came before the fault is still translated.
@@ -96,7 +95,9 @@ def _decoded(chunks: Iterable[bytes], name: str) -> Iterator[str]:
             yield text
         if fault:
             raise UserError(f"{name}, line {number} {fault}")
-        number, column = (number + 1, 0) if part.endswith(b"\n") else (number, column + len(part))
+        if part.endswith(b"\n"):
+            number += 1
+            column = 0
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -214,9 +214,21 @@ def finish(sessions: Iterable[Session]) -> list[list[str]]:
 
 
 def read_each(sessions: Iterable[Session], sources: Iterable[Source], tails: Sequence[str] | None = None) -> Outcomes:
-    """Does `read`, and returns the outcome of each session. Raises UserError where sessions cannot share a batch."""
+    """Does `read`, and returns the outcome of each session. Raises UserError where sessions cannot share a batch, there
+    is not a source for each, or one of them is none."""
     sessions = _listed(sessions)
-    return _outcomes(sessions, _turns(sessions, [*sources], tails))
+    sources = [*sources]
+    tails = [""] * len(sessions) if tails is None else tails
+    if not len(sources) == len(tails) == len(sessions):
+        raise UserError(f"each session reads one source, and {len(sources)} for {len(sessions)} were given")
+    # Each session reads a word of its source in turn, the last one with the tail.
+    turns: list[list[NextRow]] = []
+    for session, source, tail in zip(sessions, sources, tails, strict=True):
+        # A source without a word takes one turn as well: a tail may come alone, or go.
+        *others, last = [*session._source.parts(source)] or [None]
+        pairs = [*((part, "") for part in others), (last, tail)]
+        turns.append([partial(session._next_row, *pair) for pair in pairs])
+    return _outcomes(sessions, turns)
 
 
 def finish_each(sessions: Iterable[Session]) -> Outcomes:
@@ -248,21 +260,6 @@ def _outcomes(sessions: Sequence[Session], turns: Sequence[Sequence[NextRow]]) -
         if read_rows:
             type(sessions[0])._advance(read_rows)
     return [session.failure or session.words[count:] for session, count in zip(sessions, words_before, strict=True)]
-
-
-def _turns(sessions: Sequence[Session], sources: list[Any], tails: Sequence[str] | None) -> list[list[NextRow]]:
-    """Returns for each session what it reads in turn: a word of its source, the last one with the tail. A tail may come
-    alone, or go. Raises UserError where there is not a source for each session, or one of them is none."""
-    tails = [""] * len(sessions) if tails is None else tails
-    if not len(sources) == len(tails) == len(sessions):
-        raise UserError(f"each session reads one source, and {len(sources)} for {len(sessions)} were given")
-    turns: list[list[NextRow]] = []
-    for session, source, tail in zip(sessions, sources, tails, strict=True):
-        # A source without a word takes one turn as well, for its tail.
-        *others, last = [*session._source.parts(source)] or [None]
-        pairs = [*((part, "") for part in others), (last, tail)]
-        turns.append([partial(session._next_row, *pair) for pair in pairs])
-    return turns
 
 
 def _words(found: Sequence[Any]) -> list[list[str]]:
