@@ -184,9 +184,6 @@ def _ranked(
     # In float64: the sum over a long hypothesis would lose in float32 what its last tokens differ by.
     values = np.array(active.log_probs)[:, None] + candidates.log_probs
     log_probs = _by_sentence(values, active.counts)
-    # A single candidate, as in greedy search, needs no order.
-    if log_probs.shape[1] == 1:
-        return log_probs.tolist(), [[0]] * len(log_probs)
     compared = log_probs
     if any(costs.if_active):
         # A cost is taken from a score, so from a log-probability it is taken times the divisor.
@@ -203,9 +200,7 @@ def _ranked(
 def _by_sentence(values: np.ndarray, counts: list[int]) -> np.ndarray:
     """Returns values [N, K] of hypotheses, in float64, as one row for each sentence, filled up with -inf."""
     widest = max(counts)
-    if widest * len(counts) > len(values):
-        # The mask is true at as many places as there are values, and in their order.
-        grid = np.full((len(counts), widest, values.shape[1]), -np.inf)
-        grid[np.arange(widest) < np.array(counts)[:, None]] = values
-        values = grid
-    return values.reshape(len(counts), -1)
+    # The mask is true at as many places as there are values, and in their order.
+    grid = np.full((len(counts), widest, values.shape[1]), -np.inf)
+    grid[np.arange(widest) < np.array(counts)[:, None]] = values
+    return grid.reshape(len(counts), -1)

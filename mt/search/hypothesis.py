@@ -218,10 +218,7 @@ def _path(history: Sequence[Recorded], end: End) -> tuple[list[int], tuple[int, 
 def _rows_of(attended: Attended, rows: list[int]) -> Attended:
     """Returns some rows of the record of a step, on the host, with numbers as lists."""
     weights, *numbers = attended
-    # A single row is taken as a view, where a list of rows would copy.
-    views = isinstance(weights, np.ndarray) and len(rows) == 1
-    weights = weights[rows[0]][None] if views else on_host(weights[rows])
-    return Attended(weights, *(None if part is None else part[rows].tolist() for part in numbers))
+    return Attended(on_host(weights[rows]), *(None if part is None else part[rows].tolist() for part in numbers))
 
 
 def on_host(weights: Any) -> np.ndarray:
