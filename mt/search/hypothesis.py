@@ -49,9 +49,6 @@ class Windows(NamedTuple):
     def __ne__(self, other: object) -> bool:  # a tuple has one of its own
         return not self == other
 
-    def __hash__(self) -> int:
-        return hash((*self.first.tolist(), *self.widths.tolist()))
-
     @classmethod
     def whole(cls, weights: np.ndarray) -> Self:
         """Returns the windows of steps that attended to all of the source. weights: [T, S] float32, contiguous."""
@@ -134,9 +131,6 @@ class Hypothesis:
 
     def __eq__(self, other: object) -> bool:
         return same_values([*vars(self).values()], [*vars(other).values()]) if isinstance(other, Hypothesis) else False
-
-    def __hash__(self) -> int:
-        return hash((self.tokens, self.score))
 
     @property
     def cut(self) -> bool:
