@@ -32,12 +32,22 @@ def test_lint_catches_what_it_is_there_for(tmp_path: Path):
         run("ruff", "check", "--config", str(ROOT / "pyproject.toml"), str(tmp_path))
 
 
-def tracked() -> list[Path]:
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    if listed.returncode:
+def listed(*options: str) -> list[str]:
+    """What git lists of this clone."""
+    done = subprocess.run(["git", "ls-files", "-z", *options], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
         pytest.skip("this is no clone")
-    return [path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file()]
+    return done.stdout.split("\0")[:-1]
+
+
+def tracked() -> list[Path]:
+    names = listed("--cached", "--others", "--exclude-standard")
+    return [path for name in names if (path := ROOT / name).is_file()]
+
+
+def test_no_link_is_tracked():
+    """A checkout would put a link in the place of an ignored folder of its name, and remove the folder."""
+    assert [entry for entry in listed("--stage") if entry.startswith("120000")] == []
 
 
 def test_no_file_names_a_place_on_one_machine():
