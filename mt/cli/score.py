@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from mt.cli.parser import Parser, typed_flags, whole_number
 from mt.common.links import Link, Symmetrisation, parse_pharaoh, symmetrised
-from mt.common.terminal import note, say
+from mt.common.terminal import say
 from mt.data.glossary import Term, glossaries_of
 from mt.data.tokenizer import load_tokenizer
 from mt.data.words import term_spans, term_words, units_of_characters
@@ -199,9 +199,7 @@ def _of_alignments(options: argparse.Namespace) -> dict[str, Score]:
     *paths, gold_path = options.texts
     files = read_parallel(paths, "pair")
     links = [[pair.possible for pair in pairs] for pairs in map(parse_pharaoh, files, map(str, paths))]
-    gold, naacl = read_gold_links(gold_path, paths[0], files[0], one_based=options.one_based)
-    if not naacl and not any(0 in link for pair in gold for link in pair.possible):
-        note(f"no link in {gold_path} joins word 0, the first one: give --one-based if its words count from 1")
+    gold, _ = read_gold_links(gold_path, paths[0], files[0], one_based=options.one_based)
     hypotheses: Sequence[Set[Link]] = links[0]
     if options.symmetrise:
         # A link is a pair, and read backwards it is that of the other direction.

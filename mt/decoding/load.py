@@ -118,7 +118,7 @@ def load(
         if os.path.isfile(folder / MANIFEST):
             raise UserError(
                 f"{folder} was exported for {as_written('engine', 'onnx')}, which translates, streams and evaluates: "
-                "choose that, or give a run"
+                "choose that for these, and give a run for anything else"
             )
     names = " and ".join(map(str, runs))
     with required(f"{names} needs torch", "train", f", or give an export with {as_written('engine', 'onnx')}"):

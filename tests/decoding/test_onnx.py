@@ -207,7 +207,7 @@ def test_refusals(trained: Path, graphs: Path, tmp_path: Path) -> None:
         (lambda: load(device="cuda"), "device=cuda is not for engine=onnx, since what was exported computes"),
         (lambda: load(precision="int8"), "precision=int8 is not for engine=onnx, since what was exported has"),
         (lambda: mt.load(trained, engine="onnx"), "holds no graphs for engine=onnx: make them with mt export"),
-        (lambda: mt.load(graphs), "was exported for engine=onnx, which translates, streams and evaluates: ch"),
+        (lambda: mt.load(graphs), "streams and evaluates: choose that for these, and give a run for anything"),
         (lambda: ours.align("two", "zwei"), "what was exported translates, streams and evaluates, and this needs"),
         (lambda: ours.translate("word " * 10_001), "text 1 has 10001 words, and at most 10000 are read at once"),
     ]

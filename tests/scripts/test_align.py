@@ -53,6 +53,10 @@ def test_words_are_what_the_gold_links_mean(call, write, trained: Path) -> None:
     gold = write("gold", from_one + "\n")
     done = call("align", trained, *files, "--words", "blanks", "--gold", gold, "--one-based")
     assert done.err.startswith("aer 0.00  n:1|") and done.out == lines["blanks"]
+    # Without the flag, such links may name words of the pair all the same.
+    done = call("align", trained, *files, "--words", "marks", "--gold", write("gold", "3-3\n"))
+    note = "gold joins word 0, the first one: give --one-based if its words count from 1\naer "
+    assert done.err.startswith("note: no link in ") and note in done.err
 
 
 def test_gold_links_to_words_that_share_a_piece_are_left_out_and_counted(call, write, trained: Path) -> None:

@@ -21,7 +21,7 @@ from mt.evaluation.score import simultaneous
 from mt.kernels import hard_step as kernel
 from mt.search.config import BeamConfig, SearchConfig, WaitKConfig
 from mt.search.hypothesis import Windows
-from mt.search.policies import AgreeConfig, AlignAttConfig, RetranslateConfig
+from mt.search.policies import AgreeConfig, AlignAttConfig, Draft, RetranslateConfig
 from tests.decoding.streaming.conftest import MONOTONIC, SEARCH, Sources, noises, offline
 from tests.marks import chosen, few
 
@@ -342,6 +342,16 @@ def test_alignatt_does_not_look_at_the_end_of_the_source(ours, sentences) -> Non
     weights[:, 0], weights[:, -1] = 0.4, 0.6
     draft = session._draft(replace(best, windows=Windows.whole(weights)))
     assert search.writes(draft) >= draft.end - 1 > 0  # the last one may go on
+
+
+def test_a_policy_sees_the_words_that_have_come_and_the_drafts_before(ours, sentences, monkeypatch) -> None:
+    seen: list[Draft] = []
+    monkeypatch.setattr(AgreeConfig, "certain", lambda self, draft: seen.append(draft) or draft.written)
+    session = session_of(ours, AgreeConfig(**BEAM))
+    for word in sentences(1, least=4, most=6)[0]:
+        session.read(word, tail="nie")
+        assert seen[-1].words == [*map(len, session._rows)] and [*seen[-1].earlier] == [one.tokens for one in seen[:-1]]
+        assert sum(seen[-1].words) == seen[-1].read < seen[-1].weights.shape[1]
 
 
 def test_a_last_word_that_is_cut_is_final_as_a_whole(ours, sentences) -> None:
