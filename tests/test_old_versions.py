@@ -39,7 +39,7 @@ def test_a_corpus_has_its_text(old: Path) -> None:
     split = corpus.split("test")
     assert split.column("source") == lines(old / "sources.txt")
     assert split.column("references") == [[line] for line in lines(old / "references.txt")]
-    decoded = [corpus.tokenizers.target.decode(target.tolist()) for _, target in split.ids(range(len(split)))]
+    decoded = [corpus.tokenizers.target.decode(target.tolist()) for _, target in split.read(range(len(split))).pairs]
     assert decoded == lines(old / "references.txt") and len(corpus.split("train")) == 30
 
 

@@ -137,7 +137,7 @@ def test_paths_and_arrays_give_what_the_corpus_gives(kind: str, run: Path, folde
     expected = (run / "hypotheses/test.txt").read_text().splitlines()
     assert [actual.text for actual in translator.translate(paths)] == expected
     assert translator.translate(str(paths[0])).text == expected[0]
-    rows = [row for row, _ in corpus.split("test").ids(range(2))]
+    rows = [row for row, _ in corpus.split("test").read(range(2)).pairs]
     arrays = [row.ravel() if kind == "audio" else row for row in rows]
     assert [actual.text for actual in translator.translate(arrays)] == expected[:2]
     assert translator.translate(["", paths[1]])[0].text == ""

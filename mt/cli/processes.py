@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from datetime import timedelta
-from typing import TypeVar
 
 import torch
 import torch.distributed as dist
@@ -17,8 +16,6 @@ import torch.distributed as dist
 from mt.distributed import PATIENCE, LostError, ProcessGroup
 from mt.errors import Interrupted, UserError
 from mt.training.signals import interruption
-
-T = TypeVar("T")
 
 RENDEZVOUS_TIMEOUT = timedelta(minutes=5)
 """How long the processes wait for one another at the start."""
@@ -58,10 +55,10 @@ def process_group() -> Iterator[ProcessGroup]:
     dist.destroy_process_group()
 
 
-def _hearing_signals(wait: Callable[[], T]) -> T:
+def _hearing_signals(wait: Callable[[], dist.Store]) -> dist.Store:
     """Calls `wait` in a thread, and returns its result or raises its error. It waits outside of Python, where the main
     thread would hear no signals."""
-    outcome: Future[T] = Future()
+    outcome: Future[dist.Store] = Future()
 
     def attempt() -> None:
         try:

@@ -121,10 +121,6 @@ class Split:
         transcripts = None if self._transcripts is None else self._transcripts[rows]
         return Examples(sources, self._targets[rows], transcripts, None if self._links is None else self._links[rows])
 
-    def ids(self, indices: Sequence[int] | np.ndarray) -> list[Pair]:
-        """Returns the (source row, target ids) of some examples."""
-        return self.read(indices).pairs
-
     def texts(self, indices: Sequence[int] | np.ndarray) -> list[tuple[str, str]]:
         """Returns the raw (source, target) of the examples."""
         # One by one: `take` would join all chunks first.

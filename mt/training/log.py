@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.utils.tensorboard import SummaryWriter
@@ -222,9 +222,6 @@ def _line(progress: Progress, means: Mapping[str, float], total: int | None) -> 
 
 # In the run's folder metrics.jsonl gets lines, and TensorBoard its events.
 
-if TYPE_CHECKING:  # matplotlib takes long to load, and a training draws late
-    from mt.plots import Figure
-
 OF_VALIDATIONS = ("dev", "attention")
 """The kinds of lines of a validation."""
 
@@ -247,7 +244,8 @@ class Log:
             write_text(self._path, lines)
         self._file = open_to_append(self._path)
         # TensorBoard hides all points from a step on: those of the update itself are shown again.
-        self._board = SummaryWriter(str(events), purge_step=update + validated)
+        self.board = SummaryWriter(str(events), purge_step=update + validated)
+        """TensorBoard's writer, for texts and figures."""
         for record in map(json.loads, [] if validated else lines):
             if record["update"] == update:
                 self._points(record.pop("kind"), record.pop("update"), record)
@@ -261,34 +259,26 @@ class Log:
 
     def _points(self, kind: str, update: int, values: Mapping[str, float]) -> None:
         for name, value in values.items():
-            self._board.add_scalar(f"{kind}/{name}", value, update)
-
-    def figure(self, name: str, update: int, figure: "Figure") -> None:
-        """Shows a figure in TensorBoard."""
-        self._board.add_figure(name, figure, update, close=False)
-
-    def text(self, name: str, update: int, text: str) -> None:
-        """Shows a text, in Markdown, in TensorBoard."""
-        self._board.add_text(name, text, update)
+            self.board.add_scalar(f"{kind}/{name}", value, update)
 
     def layout(self, scores: Sequence[str]) -> None:
         """Lays out the page of custom charts: the losses of training and dev in one, then the named scores of dev."""
         charts = {"loss": ["Multiline", ["^train/loss$", "^dev/loss(_soft|_hard)?$"]]}
         charts |= {name: ["Multiline", [f"^dev/{name}(_soft|_hard)?$"]] for name in scores}
-        self._board.add_custom_scalars({"learning": charts})
+        self.board.add_custom_scalars({"learning": charts})
 
     def results(self, results: Mapping[str, Any]) -> None:
         """Shows the final scores, loss and perplexity in TensorBoard. results: of `report`."""
         for name, value in results.items():
             number = value.get("score") if isinstance(value, Mapping) else value
             if number is not None and (isinstance(value, Mapping) or name in ("loss", "perplexity")):
-                self._board.add_scalar(f"test/{name}", number, results["updates"])
+                self.board.add_scalar(f"test/{name}", number, results["updates"])
 
     def close(self) -> None:
         """Closes all files. Raises OSError where the disk is full."""
         self._file.close()
         try:
-            self._board.close()
+            self.board.close()
         finally:
             threading.excepthook = self._hook
 

@@ -57,7 +57,7 @@ def require_same_texts(options: TrainingConfig, corpus: Corpus) -> None:
     """Raises UserError where sampled pieces of the first training pairs decode to another text than the best ones."""
     pairs = corpus.split("train")
     # The ids of the first pairs, side by side with sampled ones.
-    sides = zip(*pairs.ids(range(min(len(pairs), _CHECKED))), strict=True)
+    sides = zip(*pairs.read(range(min(len(pairs), _CHECKED))).pairs, strict=True)
     for tokenizer, best, written in zip(corpus.tokenizers, sides, (pairs.source.written, True), strict=False):
         sampler = _sampler(tokenizer, options) if written else None
         sampled = best if sampler is None else sampler.sample(best, np.random.default_rng(0))

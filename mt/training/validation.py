@@ -120,9 +120,9 @@ def _log_translations(run: Run, log: Log, translations: Sequence[Translation]) -
     count = run.config.training.plots
     update = run.progress.update
     dev = run.corpus.split("dev")
-    log.text("dev/translations", update, samples(dev, translations[:count]))
+    log.board.add_text("dev/translations", samples(dev, translations[:count]), update)
     for number, _, figure in drawings(run.translator, translations, dev):
-        log.figure(f"dev/alignment_{number}", update, figure)
+        log.board.add_figure(f"dev/alignment_{number}", figure, update, close=False)
 
 
 def cut_shown(validation: Validation) -> str:

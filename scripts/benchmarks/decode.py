@@ -73,7 +73,7 @@ class Task(NamedTuple):
 def tasks(split: Split) -> dict[str, Task]:
     lengths, _ = split.lengths()
     order = np.concatenate(fixed_order(lengths, max_tokens=1 << 20))
-    sources = [source for source, _ in split.ids(order)]
+    sources = [*split.read(order).sources]
     batches = [sources[begin : begin + BATCH_SIZE] for begin in range(0, len(sources), BATCH_SIZE)]
     kinds = {
         "batch": evenly_spaced(batches, BATCHES),

@@ -92,7 +92,7 @@ def first_batches(config: Config, corpus: Corpus, count: int | None) -> list[Bat
     order = batch_order(*split.lengths(), max_tokens=tokens, seed=config.seed, epoch=1)
     if count is not None and len(order) < count:
         raise UserError(f"{count} batches are needed, and an epoch of this corpus has {len(order)}: lower --rounds")
-    return [collate(split.ids(indices)).to(choose(config.device)) for indices in order[:count]]
+    return [collate(split.read(indices).pairs).to(choose(config.device)) for indices in order[:count]]
 
 
 def peak(setting: Setting, size: int, device: str, folder: Path, batch_tokens: int | None) -> float:

@@ -58,11 +58,11 @@ def test_ids_and_lengths(folder: Path, tokenizers: Tokenizers) -> None:
     source, target = train.lengths()
     assert source.tolist() == [9, 5, 9]  # the blank before the first word, the characters, EOS
     assert target.tolist() == [10, 5, 12]
-    pairs = train.ids(np.array([2, 0]))
+    pairs = train.read(np.array([2, 0])).pairs
     assert [tokenizers.target.decode(ids) for _, ids in pairs] == ["ein Hund !", "ein Haus"]
     assert [tokenizers.source.decode(ids) for ids, _ in pairs] == ["a dog !", "a house"]
     assert all(ids[-1] == EOS and ids.dtype == np.int32 for pair in pairs for ids in pair)
-    assert [ids.tolist() for ids, _ in train.ids([1])] == tokenizers.source.encode(["old"])
+    assert [ids.tolist() for ids, _ in train.read([1]).pairs] == tokenizers.source.encode(["old"])
 
 
 def test_many_examples_differ_in_number_of_references(tmp_path: Path, tokenizers: Tokenizers) -> None:
@@ -75,7 +75,7 @@ def test_many_examples_differ_in_number_of_references(tmp_path: Path, tokenizers
     assert test.column("links") == ["0-0"] * len(more)
     assert test.lengths()[0].tolist() == [len(example.source) + 2 for example in examples]
     picked = [len(more) - 1, 0, 5_003, 5_003]
-    assert [len(source) for source, _ in test.ids(picked)] == [test.lengths()[0][i] for i in picked]
+    assert [len(source) for source, _ in test.read(picked).pairs] == [test.lengths()[0][i] for i in picked]
 
 
 def test_what_is_unknown_is_counted_in_all_references(tmp_path: Path, tokenizers: Tokenizers) -> None:
@@ -90,7 +90,7 @@ def test_a_split_of_several_files_is_one_table(tmp_path: Path, tokenizers: Token
     result = open_table(tmp_path / name for name in shards)
     assert result["source"].to_pylist() == ["a house", "old", "a  dog\u2028!", "a cat"]
     assert result["references"][3].as_py() == ["eine Katze"]
-    assert [len(source) for source, _ in Split(result).ids([3, 0])] == [7, 9]
+    assert [len(source) for source, _ in Split(result).read([3, 0]).pairs] == [7, 9]
 
 
 def test_a_corpus_of_release_0_3_0_is_read(folder: Path) -> None:

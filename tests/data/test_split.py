@@ -25,7 +25,7 @@ def test_rows_come_in_the_order_they_are_asked_for(chunks: list[int], wanted: li
     split = Split(pa.Table.from_batches(pieces, schema))
     for indices in (wanted, np.array(wanted, np.int64)):
         assert split.texts(indices) == [(f"s{i}", f"t{i}") for i in wanted]
-        assert [(source.tolist(), target.tolist()) for source, target in split.ids(indices)] == [
+        assert [(source.tolist(), target.tolist()) for source, target in split.read(indices).pairs] == [
             ([i] * i, [i]) for i in wanted
         ]
 

@@ -41,7 +41,7 @@ def test_a_corpus_holds_the_text_and_its_ids(folder: Path) -> None:
     for name in SPLITS:
         split = opened.split(name)
         for side, tokenizer, position in zip(("source", "target"), opened.tokenizers, (0, 1), strict=True):
-            ids = [pair[position] for pair in split.ids(range(len(split)))]
+            ids = [pair[position] for pair in split.read(range(len(split))).pairs]
             assert [tokenizer.decode(row) for row in ids] == split.column(side)
             assert all(row[-1] == EOS and UNK not in row for row in ids)
             assert [len(row) for row in ids] == split.lengths()[position].tolist()

@@ -27,11 +27,11 @@ def test_a_corpus_is_cut_by_what_is_given(config: DatasetConfig, tmp_path: Path)
     root = tmp_path / "corpora"
     kept = Corpus.open(prepare(config, root, progress=False, tokenizers=GIVEN))
     assert kept.tokenizers.digest() == GIVEN.digest()
-    [(source, _)] = kept.split("train").ids([0])
+    [(source, _)] = kept.split("train").read([0]).pairs
     assert UNK in source
     others = Tokenizers.train(TokenizerConfig(model_type="char", vocab_size=100), [("the жук", "die 虫")] * 3)
     more = Corpus.open(prepare(config, root, progress=False, tokenizers=others))
-    [(source, target)] = more.split("train").ids([0])
+    [(source, target)] = more.split("train").read([0]).pairs
     assert UNK not in [*source, *target] and more.meta["fingerprint"] != kept.meta["fingerprint"]
     again = prepare(config, root, progress=False, tokenizers=more.tokenizers)
     assert len(list(root.glob("files-*"))) == 2 and Corpus.open(again).meta == more.meta

@@ -67,7 +67,7 @@ def translator(run: Path) -> Translator:
 @pytest.fixture(scope="module")
 def sound(sounds: Corpus, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, np.ndarray]:
     """The first of the test split as a file, and its samples."""
-    [(row, _)] = sounds.split("test").ids([0])
+    [(row, _)] = sounds.split("test").read([0]).pairs
     path = tmp_path_factory.mktemp("sounds") / "sound.flac"
     soundfile.write(path, row.ravel(), morse.RATE)
     return path, row.ravel()
@@ -108,7 +108,7 @@ def test_what_cannot_be_heard(stream, tmp_path: Path) -> None:
 
 def test_latency_is_in_milliseconds_and_its_log_is_of_speech(run: Path, translator: Translator, sounds: Corpus) -> None:
     results = json.loads((run / "results.json").read_text())
-    rows = [row for row, _ in sounds.split("test").ids(range(4))]
+    rows = [row for row, _ in sounds.split("test").read(range(4)).pairs]
     lines = [json.loads(line) for line in (run / "hypotheses/instances.log").read_text().splitlines()]
     assert [line["source_length"] for line in lines] == [10 * len(row) for row in rows]
     for line, row in zip(lines, rows, strict=True):
@@ -140,7 +140,7 @@ def test_simulstream_writes_what_a_session_writes(run, translator, sounds, tmp_p
     paths = [tmp_path / f"{number}.wav" for number in range(2)]
     # simulstream reads 16,000 samples a second, and the run fewer.
     assert morse.RATE < SAMPLE_RATE
-    for path, (row, _) in zip(paths, sounds.split("test").ids(range(2)), strict=True):
+    for path, (row, _) in zip(paths, sounds.split("test").read(range(2)).pairs, strict=True):
         samples = resampled(row.ravel().astype(np.float32) / 32_768, morse.RATE, SAMPLE_RATE)
         soundfile.write(path, quantised(samples), SAMPLE_RATE, subtype="PCM_16")
     (tmp_path / "wavs").write_text("".join(f"{path}\n" for path in paths))

@@ -38,7 +38,7 @@ def test_an_epoch_has_pieces_of_its_own_and_the_same_texts(kind: str, of_kind: C
     config, corpus = of_kind(kind)
     rows = {epoch: rows_of(corpus, config, epoch) for epoch in (1, 2)}
     assert rows[1] == rows_of(corpus, config, 1)
-    usual = [row.tolist() for pair in corpus.split("train").ids(np.arange(240)) for row in pair]
+    usual = [row.tolist() for pair in corpus.split("train").read(np.arange(240)).pairs for row in pair]
     spelt = corpus.tokenizers.source.decode  # the vocabulary is joint
     assert sorted(map(spelt, rows[1])) == sorted(map(spelt, rows[2])) == sorted(map(spelt, usual))
     assert sorted(rows[1]) != sorted(rows[2]) and sum(map(len, rows[1])) > 1.05 * sum(map(len, usual))

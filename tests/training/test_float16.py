@@ -111,7 +111,7 @@ def test_a_run_in_float16_decodes_on_a_cpu_in_float32(trained: Path, configure: 
     config = configure({"precision": "fp16"})
     assert torch_translator(there.model, there.tokenizers, config).network.precision == "fp32"
     assert torch_translator(there.model, there.tokenizers, config, precision="bf16").network.precision == "bf16"
-    rows = [row.tolist() for row, _ in corpus.split("test").ids(range(10))]
+    rows = [row.tolist() for row, _ in corpus.split("test").read(range(10)).pairs]
     size = len(corpus.tokenizers.target)
     decoded = partial(decode_ids, there.model, rows, GreedyConfig(), vocab_size=size)
     exact, near = (decoded(precision=precision) for precision in ("fp32", "fp16"))

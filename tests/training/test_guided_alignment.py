@@ -115,7 +115,7 @@ def test_words_that_show_nothing_or_share_a_piece_take_no_place_of_another(kind,
     pairs = [(*pair, of_pair) for pair, of_pair in zip(texts, links, strict=True)]
     split = paired(pairs * 20, kind, link_words=words).split("train")
     rows = range(len(split))
-    for found, (source, target) in zip(split.read(rows).links, split.ids(rows), strict=True):
+    for found, (source, target) in zip(split.read(rows).links, split.read(rows).pairs, strict=True):
         # All words are linked to all, so that all pieces are but EOS.
         every = [[i, j] for i in range(len(source) - 1) for j in range(len(target) - 1)]
         assert not len(found) or found.tolist() == every
@@ -135,7 +135,7 @@ def test_words_are_parted_as_the_aligner_parted_them(words, line, linked, kind, 
     pair = "10\u00a0000 \u00a0 cats\tsit", "zehn\u202ftausend Katzen sitzen"
     corpus = paired([(*pair, line)] * 20, kind, link_words=words)
     split = corpus.split("train")
-    [(source, target)] = split.ids([0])
+    [(source, target)] = split.read([0]).pairs
     owners = []
     for text, one in zip(pair, (corpus.tokenizers.source, corpus.tokenizers.target), strict=True):
         owners.append([one.masked(text).split()[place] for place in one.unit_ids(text, "white_space")[:-1]])

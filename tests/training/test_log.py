@@ -66,7 +66,7 @@ def test_a_full_disk_is_an_error_and_no_traceback_of_a_thread(tmp_path: Path, ca
 
     before = threading.excepthook
     log = Log(tmp_path, update=0)
-    log._board._get_file_writer().event_writer._async_writer._worker._record_writer.write = full
+    log.board._get_file_writer().event_writer._async_writer._worker._record_writer.write = full
     with pytest.raises(OSError, match="No space left"):
         for update in range(1000):
             log.scalars("train", update, {"loss": 1.0})

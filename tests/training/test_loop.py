@@ -112,7 +112,7 @@ def test_the_loss_is_of_a_kind_with_the_one_on_dev(smoothing: float, trainer: Ca
     split = training.split.split
     order = batch_order(*split.lengths(), max_tokens=600, seed=1, epoch=1, together=2)
     rows = [i for batch in order[:2] for i in batch]
-    batch = collate(split.ids(np.array(rows)))
+    batch = collate(split.read(np.array(rows)).pairs)
     with torch.no_grad():
         plain = model(batch)
         smoothed = model(batch, objective=Objective(smoothing))

@@ -31,7 +31,7 @@ COPYING: dict[str, Any] = {
 
 def batch_of(corpus: Corpus) -> Batch:
     split = corpus.split("train")
-    return collate(split.ids(np.arange(4)), split.source)
+    return collate(split.read(np.arange(4)).pairs, split.source)
 
 
 def module(config: Config, corpus: Corpus) -> BatchLoss:

@@ -37,7 +37,7 @@ def test_a_table_of_sounds_becomes_a_corpus(tmp_path: Path) -> None:
     corpus = prepared(sound_config(tmp_path), tmp_path)
     train = corpus.split("train")
     assert train.column("source") == [f"sounds/{number}.wav" for number in range(4)]
-    rows = train.ids([3, 0])
+    rows = train.read([3, 0]).pairs
     assert [row.shape for row, _ in rows] == [(10, 80)] * 2
     assert [int(row[0, 0]) for row, _ in rows] == [1310, 327]
     assert corpus.tokenizers.target.decode(rows[0][1]) == "text 3"
@@ -96,7 +96,7 @@ def test_a_picture_with_several_captions_is_one_example_and_in_train_a_pair_for_
     dev = corpus.split("dev")
     assert train.column("source") == ["0.png", "0.png", "1.png", "1.png"]
     assert train.column("target") == ["red", "a red one", "dark", "a dark one"]
-    assert [int(row[0, 0, 0]) for row, _ in train.ids([3, 1, 0, 2])] == [1, 0, 0, 1]
+    assert [int(row[0, 0, 0]) for row, _ in train.read([3, 1, 0, 2]).pairs] == [1, 0, 0, 1]
     assert train.lengths()[0].tolist() == [1] * 4
     stored = train._table["source_ids"]
     assert stored.null_count == 2, "a picture is stored once"

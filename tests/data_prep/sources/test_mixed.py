@@ -52,7 +52,7 @@ def test_an_epoch_has_each_corpus_by_its_weight(folder: Path) -> None:
     for epoch, halves in ((1, 23), (2, 22)):
         part = train.of_epoch(seed=7, epoch=epoch)
         batches = batch_order(*part.lengths(), max_tokens=200, seed=7, epoch=epoch)
-        decoded = [corpus.tokenizers.source.decode(ids) for batch in batches for ids, _ in part.ids(batch)]
+        decoded = [corpus.tokenizers.source.decode(ids) for batch in batches for ids, _ in part.read(batch).pairs]
         names = Counter(text.split()[0] for text in decoded)
         assert names == {"own": 30, "web": halves, "news": 40}
         assert Counter(part.column("source")) == Counter(decoded) and len(part) == len(decoded)
