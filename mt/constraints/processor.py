@@ -168,13 +168,11 @@ class ConstraintProcessor(Processor):
         pairs = zip(self._states, tokens.tolist(), strict=True)
         further = [[token for token in state.wanted if token not in best] for state, best in pairs]
         # As a grid, whose unused places are impossible.
-        counts = np.array([*map(len, further)])
-        filled = np.arange(counts.max()) < counts[:, None]
-        wanted = _pairs([(row, np.array(of_row, np.int64)) for row, of_row in enumerate(further)])
-        further_log_probs = np.full(filled.shape, -np.inf, np.float32)
-        further_log_probs[filled] = scores.at(*wanted)
-        further_tokens = np.full(filled.shape, EOS)
-        further_tokens[filled] = wanted[1]
+        width = max(map(len, further))
+        further_tokens = np.array([[*of_row, *[EOS] * (width - len(of_row))] for of_row in further], np.int64)
+        rows = np.arange(len(further)).repeat(width)
+        further_log_probs = scores.at(rows, further_tokens.ravel()).reshape(further_tokens.shape)
+        further_log_probs[np.arange(width) >= np.array([*map(len, further)])[:, None]] = -np.inf
         return np.concatenate((log_probs, further_log_probs), 1), np.concatenate((tokens, further_tokens), 1)
 
     def follow(self, parents: Sequence[int], tokens: Sequence[int]) -> None:

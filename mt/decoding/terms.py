@@ -117,6 +117,7 @@ class TermStream:
 
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
+        self._surfaces = terms.spelling.surfaces
         self._met: set[int] = set()
         """The terms that are written."""
         self._text = ""
@@ -159,8 +160,8 @@ class TermStream:
         """Returns the tokens that become certain with the next token of a hypothesis. reads: the result of `reads`."""
         entry = Entry(token, self._count, log_prob)
         self._count += 1
-        surface = self._surface(token)
-        before = "".join(self._surface(waiting.token) for waiting in self._waiting) or self._text
+        surface = self._surfaces[token]
+        before = "".join(self._surfaces[waiting.token] for waiting in self._waiting) or self._text
         begins = token == EOS or len(term_spans(before + surface)) > len(term_spans(before))
         # A word that reads something else ends the words that wait.
         *passed, term = reads
@@ -190,7 +191,7 @@ class TermStream:
         waiting, self._waiting = self._waiting, []
         term, self._term = self._term, NO_TERM
         # The model has written the term itself if a target stands in the text, and ends among these tokens.
-        words = term_words(self._text + "".join(self._surface(entry.token) for entry in waiting))
+        words = term_words(self._text + "".join(self._surfaces[entry.token] for entry in waiting))
         first = len(term_words(self._text))
         targets = self._terms.terms[term].targets
         if any(begin + len(target.words) > first for target in targets for begin in target.places(words)):
@@ -206,7 +207,7 @@ class TermStream:
     def _written(self, term: int, place: int, log_prob: float, instead: int | None = None) -> list[Entry]:
         """Returns the tokens of a term, and notes that it is written. instead: the first token that it replaces."""
         self._met.add(term)
-        blank = " " if instead is None or self._surface(instead).startswith(" ") else ""
+        blank = " " if instead is None or self._surfaces[instead].startswith(" ") else ""
         tokens = self._terms.written(self._terms.terms[term].targets[0], self._text and self._text + blank)
         entries = _new_entries(tokens, place, log_prob)
         self._note(entries)
@@ -214,11 +215,7 @@ class TermStream:
 
     def _note(self, entries: Sequence[Entry]) -> None:
         """Adds tokens that are certain to the text."""
-        self._text = (self._text + "".join(self._surface(entry.token) for entry in entries))[-_CONTEXT:]
-
-    def _surface(self, token: int) -> str:
-        surfaces = self._terms.spelling.surfaces
-        return surfaces[token] if token < len(surfaces) else " "
+        self._text = (self._text + "".join(self._surfaces[entry.token] for entry in entries))[-_CONTEXT:]
 
 
 def streamed(hypothesis: Hypothesis, terms: Terms, search: SearchConfig) -> Hypothesis:
