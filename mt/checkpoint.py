@@ -67,11 +67,6 @@ class About(Options):
             return f"the moving average of {self.update} updates"
         return f"update {self.update}"
 
-    @property
-    def is_mean(self) -> bool:
-        """Whether the weights are a mean over several updates, from which training cannot go on."""
-        return self.averaged is not None or self.ema_decay is not None
-
 
 class Meta(About):
     """`meta.json`, for people and for resuming."""

@@ -146,7 +146,7 @@ def repair_links(checkpoints: Path, newest: Path, progress: Progress, metric: st
     last = checkpoints / "last"
     present = (best / checkpoint.META).is_file()
     about = checkpoint.load_meta(best) if present else None
-    if about and about.is_mean and about.update == progress.update:
+    if about and (about.averaged or about.ema_decay) and about.update == progress.update:
         # A mean is chosen after the last update: its scores stand in its own progress, and not in that of the update.
         progress = load_snapshot(best, metric).progress
     elif progress.best_update is not None and (progress.best_update == progress.update or not present):
