@@ -37,7 +37,7 @@ class Recording(NamedTuple):
     path: str
     digit: int
     speaker: str
-    index: int
+    number: int
 
 
 def recordings_of(folder: Path, held_out: str | None) -> dict[str, list[Recording]]:
@@ -46,7 +46,7 @@ def recordings_of(folder: Path, held_out: str | None) -> dict[str, list[Recordin
     found = [Recording(path, int(it[1]), it[2], int(it[3])) for path, it in sorted(named.items()) if it]
     splits: dict[str, list[Recording]] = {"train": [], "dev": [], "test": []}
     seen: dict[tuple[int, str], int] = {}
-    for one in sorted(found, key=lambda one: (one.index, one.path)):
+    for one in sorted(found, key=lambda one: (one.number, one.path)):
         place = seen[one.digit, one.speaker] = seen.get((one.digit, one.speaker), -1) + 1
         place += 0 if held_out is None else 5
         split = "test" if place < 5 or one.speaker == held_out else "dev" if place < 8 else "train"

@@ -24,4 +24,4 @@ class Translation:
         return {"translatedText": await self.translated((await request.json())["q"])}
 
 
-translator = Translation.bind(os.environ["MT_RUN"])
+translator = Translation.bind(os.environ["MT_RUN"])  # type: ignore[attr-defined]  # Without Ray nothing is known of it.
