@@ -55,7 +55,7 @@ class Glossary:
             # The words of a source are a path in a tree, so that one walk finds the longest entry.
             words = term_words(composed(source))
             if not words or not targets or any(is_blank(target) for target in targets):
-                raise UserError(f"{name} has a blank source or target: {_FORM}, or leave the entry out")
+                raise UserError(f"{name} has a blank source or target: write both, or leave the entry out")
             node = self._root
             for word in words:
                 node = node.setdefault(word, {})

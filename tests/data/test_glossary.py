@@ -77,13 +77,13 @@ def test_other_quotation_marks_are_text(tmp_path: Path):
         ("a.tsv", 'a\tb\nx\t"a ""b"""\n', "a.tsv, line 2 has a field in quotation marks, as spreadsheets write it"),
         ("a.tsv", '"a, b"\tc\n', "a.tsv, line 1 has a field in quotation marks, as spreadsheets write it"),
         ("a.tsv", '"a"\t"b"\n"c"\t"d"\n', "a.tsv, line 1 has a field in quotation marks, as spreadsheets write it"),
-        ("a.tsv", "a\tb\n\tc\n", "a.tsv, line 2 has a blank source or target"),
-        ("a.tsv", "a\tb|\n", "a.tsv, line 1 has a blank source or target"),
+        ("a.tsv", "a\tb\n\tc\n", "a.tsv, line 2 has a blank source or target: write both, or"),
+        ("a.tsv", "a\tb|\n", "a.tsv, line 1 has a blank source or target: write both, or"),
         ("a.jsonl", '{"a": "b"}\n{"a"}\n', "a.jsonl, line 2 is no JSON"),
         ("a.jsonl", '{"a": "b", "a": "c"}\n', "a.jsonl, line 1 is no JSON (its key a comes twice)"),
         ("a.jsonl", '["a"]\n', "a.jsonl, line 1 is no glossary: write {"),
         ("a.jsonl", '{"a": {"b": "c"}}\n', "a.jsonl, line 1 is no glossary: write {"),
-        ("a.jsonl", '{"a": []}\n', "a.jsonl, line 1 has a blank source or target"),
+        ("a.jsonl", '{"a": []}\n', "a.jsonl, line 1 has a blank source or target: write both, or"),
     ],
 )
 def test_a_line_of_another_form_is_named(name: str, text: str, sentence: str, tmp_path: Path):
