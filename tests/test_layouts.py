@@ -159,3 +159,26 @@ def test_cells_with_pictures_become_files_and_a_line_for_each_text(tmp_path: Pat
     ]
     assert (tmp_path / "train.tsv").read_text() == "\n".join([*lines, ""])
     assert (tmp_path / "train/0000001").read_bytes() == b"two"
+
+
+LINES = b'{"en":"a","de":"\xc3\xbc"}\n'
+
+
+@pytest.mark.parametrize(
+    ("old", "content", "expected"),
+    [
+        ("semicolons", '\ufeffen;de\r\n"a;b, c";"x\n""y"""\r\n'.encode(), b'en,de\r\n"a;b, c","x\n""y"""\r\n'),
+        ("UTF-16", "en\tde\r\na\tü\r\n".encode("utf-16"), b"en\tde\r\na\t\xc3\xbc\r\n"),
+        ("another encoding", "en,de\na,„ü“\n".encode("cp1252"), "en,de\na,„ü“\n".encode()),
+        ("objects within objects", '{"id": 1, "data": {"en": "a", "de": "ü"}}\n'.encode(), LINES),
+        ("a list within an object", b'{"data": [{"en": "a",\n"de": "\\u00fc"}]}', LINES),
+    ],
+)
+def test_tables_that_are_not_read_are_written_anew(old: str, content: bytes, expected: bytes, tmp_path: Path) -> None:
+    page = (PAGE.parent / "data.md").read_text(encoding="utf-8")
+    command, old_name, new_name = re.findall(rf"\| [^|]*{old}[^|]* \| `(.* (old\.\w+) > (train\.\w+))` \|", page)[0]
+    if shutil.which(command.split()[0]) is None:
+        pytest.skip(f"there is no {command.split()[0]} here")
+    (tmp_path / old_name).write_bytes(content)
+    run_shell(command, tmp_path)
+    assert (tmp_path / new_name).read_bytes() == expected
