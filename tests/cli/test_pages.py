@@ -52,8 +52,8 @@ def commands(page: str) -> Iterator[tuple[str, list[str]]]:
             yield COMPOSED.get(match["composed"] or "") or match["script"] or match["verb"], shlex.split(words)
 
 
-def parsed(self: Parser, args: Sequence[str] | None = None, namespace: None = None) -> argparse.Namespace:
-    original(self, args, namespace)
+def parsed(self: Parser, args: Sequence[str] | None = None) -> argparse.Namespace:
+    original(self, args)
     raise ParsedError
 
 
