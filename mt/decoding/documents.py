@@ -32,6 +32,10 @@ from mt.markup.words import Linked, Span
 from mt.search.config import SearchConfig
 from mt.text_io import STANDARD_INPUT, ended_lines, input_bytes
 
+_ADDRESS = re.compile(
+    r"(?:[a-z][a-z0-9+.-]{1,20}://|www\.)[!-~]+|[a-z0-9._%+-]{1,64}@[a-z0-9.-]{1,255}\.[a-z]{2,}", re.IGNORECASE
+)
+"""An address of the web, which ends with ASCII since in Chinese and Japanese no blank ends it, or of mail."""
 _NOTED: WeakSet[Translator] = WeakSet()
 """The models that have been noted to have no symbols for placeholders."""
 
@@ -98,16 +102,16 @@ def _translated(
     # Each sentence of a block is translated on its own, if it says something, and the block has the links of all.
     language = translator.config.dataset.source
     blocks = [[sentences(part, language) for part in parts if isinstance(part, Segment)] for parts in read]
-    plain = [one.text for of_document in blocks for of_block in of_document for one in of_block if one.has_letter]
+    plain = [one.text for of_document in blocks for of_block in of_document for one in of_block if one.has_words]
     if requests is not None:
-        counts = [sum(one.has_letter for of_block in of_document for one in of_block) for of_document in blocks]
+        counts = [sum(one.has_words for of_block in of_document for one in of_block) for of_document in blocks]
         requests = _of_sentences(requests, counts)
     rows = translator.encoded(plain)
     waiting = iter(translator.decode(rows, search, texts=plain, requests=requests))
     results = []
     for parts, of_document in zip(read, blocks, strict=True):
         # Each block takes the translations of its sentences.
-        pairs = [[(next(waiting)[0] if one.has_letter else None, one) for one in of_block] for of_block in of_document]
+        pairs = [[(next(waiting)[0] if one.has_words else None, one) for one in of_block] for of_block in of_document]
         links = [joined([(_linked(translator, *pair, unsure), pair[1]) for pair in of_block]) for of_block in pairs]
         translations = tuple(one for of_block in pairs for one, _ in of_block if one is not None)
         results.append(Document(markup.write(parts, links), translations))
@@ -166,9 +170,9 @@ class Sentence(NamedTuple):
     """The white space between it and the next one."""
 
     @property
-    def has_letter(self) -> bool:
-        """Whether it is translated: one without a letter, as a number, stays as it is."""
-        return any(map(str.isalpha, self.text))
+    def has_words(self) -> bool:
+        """Whether it is translated: one without a letter, as a number, or with addresses alone stays as it is."""
+        return any(map(str.isalpha, _ADDRESS.sub("", self.text)))
 
 
 def sentences(block: Segment, language: str | None) -> list[Sentence]:

@@ -58,6 +58,14 @@ def test_what_has_no_letter_stands_as_it_is(form: str, marked: bool, translator:
     assert (numbers.text, numbers.sentences) == (texts[1], ())
 
 
+def test_addresses_alone_stand_as_they_are(translator: Translator) -> None:
+    kept = ["https://example.org/two?cats=3#dogs", "(www.example.org)", "info@mail.example.org, a.b@example.de"]
+    texts = [*kept, "Two cats: https://example.org/two", "Two cats see www.", "二猫www.example.org二猫"]
+    documents = translate_documents(translator, texts, "text", None)
+    assert [one.text for one in documents[:3]] == kept
+    assert [len(one.sentences) for one in documents] == [0, 0, 0, 1, 1, 1]
+
+
 def test_what_has_no_letter_is_not_decoded(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     """So what is asked of a document is asked of its other sentences."""
     decoded: list[str] = []
