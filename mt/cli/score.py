@@ -16,7 +16,7 @@ from mt.data.tokenizer import load_tokenizer
 from mt.data.words import term_spans, term_words, units_of_characters
 from mt.errors import UserError, reported, require_choice
 from mt.metrics import DEFAULTS, METRICS, require_known
-from mt.metrics.alignment import alignment_error_rate, read_gold_links
+from mt.metrics.alignment import alignment_error_rate, note_numbers, read_gold_links
 from mt.metrics.base import PLAIN, ROUGE_PROTOCOLS, Score, Settings
 from mt.metrics.bleu import TOKENIZERS
 from mt.metrics.files import score_files, score_log
@@ -199,7 +199,9 @@ def _of_alignments(options: argparse.Namespace) -> dict[str, Score]:
     *paths, gold_path = options.texts
     files = read_parallel(paths, "pair")
     links = [[pair.possible for pair in pairs] for pairs in map(parse_pharaoh, files, map(str, paths))]
-    gold, _ = read_gold_links(gold_path, paths[0], files[0], one_based=options.one_based)
+    gold, naacl = read_gold_links(gold_path, paths[0], files[0], one_based=options.one_based)
+    if not (naacl or options.one_based):
+        note_numbers(gold, gold_path)
     hypotheses: Sequence[Set[Link]] = links[0]
     if options.symmetrise:
         # A link is a pair, and read backwards it is that of the other direction.

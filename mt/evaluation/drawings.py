@@ -18,7 +18,7 @@ from mt.decoding.translation import Translation, in_units
 from mt.decoding.translator import Translator
 from mt.errors import UserError
 from mt.evaluation.timing import boundaries
-from mt.metrics.alignment import AlignmentScore, Linkable, alignment_error_rate, read_gold_links
+from mt.metrics.alignment import AlignmentScore, Linkable, alignment_error_rate, note_numbers, read_gold_links
 from mt.metrics.sentence import SentenceChrf
 from mt.search.config import SearchConfig
 
@@ -43,7 +43,8 @@ def alignment_error(
 def read_gold(
     path: Path, beside: Path, sources: Sequence[str], targets: Sequence[str], words: str | None, *, one_based: bool
 ) -> list[Links]:
-    """Returns the gold links of pairs of texts. Prints a note if the kind of words is not given but matters.
+    """Returns the gold links of pairs of texts. Prints notes if words seem to be counted from 1 and not from 0, and
+    if the kind of words is not given but matters.
 
     path, beside, one_based: see `read_gold_links`. words: a key of LINK_UNITS; None: marks. Raises UserError if a line
     is wrong, or links words that the pair does not have.
@@ -59,6 +60,9 @@ def read_gold(
     place = "sentence" if naacl else "line"
     for number, (links, counts) in enumerate(zip(gold, lengths, strict=True), start=1):
         require_inside(links, counts, f"{path}, {place} {number}", first=first_number, advice=lambda: advice)
+    # All links lie inside, and still may count from 1, where no word 0 has a link.
+    if not first_number:
+        note_numbers(gold, path)
     # If words between blanks are different ones, and the user has not chosen, a note asks.
     between_blanks = [(len(units(source, "spaced")), len(units(target, "spaced"))) for source, target in pairs]
     different = sum(length != blanks for length, blanks in zip(lengths, between_blanks, strict=True))

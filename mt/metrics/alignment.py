@@ -29,17 +29,19 @@ def read_gold_links(path: Path, beside: Path, pairs: Sequence[str], *, one_based
     pair.
 
     beside: the file of `pairs`, for messages. one_based: whether words are counted from 1, as the NAACL format always
-    does. Prints a note if words seem to be counted from 1 where they should be from 0. Raises UserError if a line is
-    wrong, or there are more or fewer lines than pairs.
+    does. Raises UserError if a line is wrong, or there are more or fewer lines than pairs.
     """
     lines = read_lines(path, pipes=True)
     if is_naacl(lines):
         return parse_naacl(lines, str(path), len(pairs)), True
     require_parallel([beside, path], [pairs, lines], "pair")
-    gold = parse_pharaoh(lines, str(path), first=int(one_based))
-    if not one_based and not any(0 in link for links in gold for link in links.possible):
+    return parse_pharaoh(lines, str(path), first=int(one_based)), False
+
+
+def note_numbers(gold: Sequence[Links], path: Path) -> None:
+    """Prints a note where the links of a file, which should count words from 0, seem to count them from 1."""
+    if not any(0 in link for links in gold for link in links.possible):
         note(f"no link in {path} joins word 0, the first one: give --one-based if its words count from 1")
-    return gold, False
 
 
 def alignment_error_rate(

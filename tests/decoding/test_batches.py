@@ -46,7 +46,9 @@ def test_between_batches_the_caller_computes_as_before(translator: Translator, c
     split = corpus.split("test")
     size = len(translator.tokenizers.target)
     network = TorchNetwork(translator.model, translator.field, vocab_size=size, precision="bf16")
-    batches = forced_batches(network, *split.lengths(), split.ids, GreedyConfig(mode="soft"), max_tokens=20)
+    batches = forced_batches(
+        network, *split.lengths(), lambda indices: split.read(indices).pairs, GreedyConfig(mode="soft"), max_tokens=20
+    )
     count = 0
     for indices, batch, loss in batches:
         assert torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")

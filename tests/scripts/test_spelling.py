@@ -69,4 +69,4 @@ def test_what_is_served_is_what_is_asked_for(call, trained: Path, monkeypatch: p
     options = ["--checkpoint", "last", "--precision", "int8", "--device", "cpu", "--port", 0]
     assert call("serve", f"mine={trained}", *options).status == 0
     chosen = {"checkpoint": "last", "device": "cpu", "engine": "torch", "precision": "int8"}
-    assert asked == [(trained, chosen), (["mine"], True)]
+    assert asked == [([trained], chosen), (["mine"], True)]
