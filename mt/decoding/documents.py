@@ -59,6 +59,7 @@ def translate_documents(
     names: Sequence[str] | None = None,
     placeholders: Sequence[str] | None = None,
     unsure: Unsure | None = None,
+    progress: bool = False,
 ) -> list[Document]:
     """Returns the translation of each text of a format; see `Translator.translate`.
 
@@ -86,7 +87,7 @@ def translate_documents(
         of_attributes = [one.sentences for one in translated]
     read = [markup.read(text, format, kept, name) for text, name in zip(texts, names, strict=True)]
     _note_placeholders(translator, read, kept)
-    translated = _translated(translator, read, search, requests, unsure)
+    translated = _translated(translator, read, search, requests, unsure, progress=progress)
     pairs = zip(translated, of_attributes, strict=True)
     return [replace(one, sentences=(*one.sentences, *others)) for one, others in pairs]
 
@@ -97,6 +98,8 @@ def _translated(
     search: SearchConfig | None,
     requests: Sequence[Request] | None,
     unsure: Unsure | None,
+    *,
+    progress: bool = False,
 ) -> list[Document]:
     """Returns the translations of documents. read: the parts of each, as `mt.markup.read` returns them."""
     # Each sentence of a block is translated on its own, if it says something, and the block has the links of all.
@@ -107,7 +110,7 @@ def _translated(
         counts = [sum(one.has_words for of_block in of_document for one in of_block) for of_document in blocks]
         requests = _of_sentences(requests, counts)
     rows = translator.encoded(plain)
-    waiting = iter(translator.decode(rows, search, texts=plain, requests=requests))
+    waiting = iter(translator.decode(rows, search, texts=plain, requests=requests, progress=progress))
     results = []
     for parts, of_document in zip(read, blocks, strict=True):
         # Each block takes the translations of its sentences.

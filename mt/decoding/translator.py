@@ -76,6 +76,7 @@ class Translator:
         *,
         format: str | None = None,
         placeholders: Sequence[str] | None = None,
+        progress: bool = False,
         **asked: Unpack[Asked],
     ) -> Any:
         """Returns the best translation of each text, in order; of one string, its translation. A blank text gives an
@@ -83,9 +84,9 @@ class Translator:
 
         search: how to decode; by default as the run was configured. format: html, xliff or text, in which texts are
             documents, and so are results; see `Document`. placeholders: with a format, the syntaxes of those that are
-            kept whole; by default those of the run. asked: `constraints`, `avoid`, `prefix` and `glossary`; see
-            `Asked`. Raises UserError for what is no text (None, bytes, half of a character), for a long text, an
-            unreadable file, and impossible constraints.
+            kept whole; by default those of the run. progress: whether a bar shows how many texts are done. asked:
+            `constraints`, `avoid`, `prefix` and `glossary`; see `Asked`. Raises UserError for what is no text (None,
+            bytes, half of a character), for a long text, an unreadable file, and impossible constraints.
         """
         sources, alone = as_list(texts)
         requests = requests_of(names_of(sources), alone=alone, **asked) if asked else None
@@ -93,12 +94,12 @@ class Translator:
             from mt.decoding.documents import translate_documents  # Not above: most texts have no tags.
 
             names = ["the text"] if alone else None
-            options: Any = {"names": names, "placeholders": placeholders}
+            options: Any = {"names": names, "placeholders": placeholders, "progress": progress}
             best: Any = translate_documents(self, sources, format, search, requests, **options)
         elif placeholders is not None:
             raise UserError("placeholders are about documents: give a format, too (html, xliff or text)")
         else:
-            found = self.decode(self.encoded(sources), search, texts=sources, requests=requests)
+            found = self.decode(self.encoded(sources), search, texts=sources, requests=requests, progress=progress)
             best = [hypotheses[0] for hypotheses in found]
         return best[0] if alone else best
 
@@ -107,6 +108,8 @@ class Translator:
         texts: Raw | Iterable[Raw],
         n: int | None = None,
         search: SearchConfig | None = None,
+        *,
+        progress: bool = False,
         **asked: Unpack[Asked],
     ) -> Any:
         """Returns a list of the `n` best translations for each text, best first, or fewer where the search finds no
@@ -128,7 +131,7 @@ class Translator:
             require_search(search)
             search = n_best_search(search, n)
         requests = requests_of(names_of(sources), alone=alone, **asked) if asked else None
-        found = self.decode(self.encoded(sources), search, texts=sources, requests=requests)
+        found = self.decode(self.encoded(sources), search, texts=sources, requests=requests, progress=progress)
         return found[0] if alone else found
 
     def decode(

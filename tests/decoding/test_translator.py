@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Barrier
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -30,6 +31,18 @@ def same(one: Translation, other: Translation) -> bool:
         and one.score == pytest.approx(other.score, abs=1e-4)
         and np.allclose(one.alignment, other.alignment, atol=1e-5)
     )
+
+
+def test_a_bar_shows_progress_where_it_is_asked_for(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    bar = MagicMock()
+    monkeypatch.setattr("mt.decoding.network.Bar", bar)
+    for shown in (False, True):
+        translator.translate(["Good evening."], progress=shown)
+        assert bar.call_args.kwargs["shown"] is shown
+        translator.n_best(["Good evening."], n=2, progress=not shown)
+        assert bar.call_args.kwargs["shown"] is not shown
+        translator.translate(["<p>Good evening.</p>"], format="html", progress=shown)
+        assert bar.call_args.kwargs["shown"] is shown
 
 
 @pytest.mark.parametrize("search", [GREEDY, BeamConfig(beam_size=3)], ids=["greedy", "beam"])
