@@ -71,10 +71,12 @@ def test_of_very_many_words_the_first_are_drawn():
     assert figure.texts[0].get_text() == "long (the first 60 of 70 tokens)"
 
 
-@pytest.mark.parametrize("weights", [np.ones((2, 5)), np.ones((0, 6))])
-def test_weights_that_do_not_fit_are_refused(weights: np.ndarray):
+@pytest.mark.parametrize(
+    ("weights", "stops"), [(np.ones((2, 5)), None), (np.ones((0, 6)), None), (np.ones((2, 6)), [6, 0])]
+)
+def test_what_does_not_fit_is_refused(weights: np.ndarray, stops: list[int] | None):
     with pytest.raises(ValueError, match="must be"):
-        over_picture(weights, ["a", "b"][: len(weights)], PICTURE)
+        over_picture(weights, ["a", "b"][: len(weights)], PICTURE, stops=stops)
 
 
 def test_under_a_sound_are_its_spectrogram_and_seconds():

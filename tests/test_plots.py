@@ -188,15 +188,23 @@ def test_everything_lies_on_the_page_and_labels_have_room(steps, length, title):
 
 
 @pytest.mark.parametrize(
-    ("weights", "sentence"),
+    ("weights", "marks", "sentence"),
     [
-        (uniform(2, 3), r"^weights \(2, 3\) must be \[T, S\] = \(2, 2\), both at least 1$"),
-        (np.zeros((0, 2)), "both at least 1$"),
+        (uniform(2, 3), {}, r"^weights \(2, 3\) must be \[T, S\] = \(2, 2\), both at least 1$"),
+        (np.zeros((0, 2)), {}, "both at least 1$"),
+        *((uniform(2, 2), {"stops": stops}, r"^stops must be 2 .* within -1\.\.1") for stops in ([0], [0, 2], [0, -2])),
+        (uniform(2, 2), {"stops": [0, 1], "chunk_size": 0}, "a chunk size at least 1$"),
+        (uniform(2, 2), {"chunk_size": 2}, "^a chunk needs the stop that it ends at$"),
+        *(
+            (uniform(2, 2), {"delays": delays}, r"^delays must be 2 numbers that rise within 0\.\.2$")
+            for delays in ([1], [1, 3], [-1, 1], [2, 1])
+        ),
+        (uniform(2, 2), {"gold": {(0, 2)}}, "within 2 source and 2 target tokens"),
     ],
 )
-def test_weights_of_another_shape_are_refused(weights, sentence):
+def test_inputs_that_do_not_fit(weights, marks, sentence):
     with pytest.raises(ValueError, match=sentence):
-        heatmap(weights, ["a", "b"], ["c", "d"])
+        heatmap(weights, ["a", "b"], ["c", "d"], **marks)
 
 
 @pytest.mark.parametrize(

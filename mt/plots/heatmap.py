@@ -124,7 +124,7 @@ def heatmap(
     links (source, target), which are outlined and compared with those in `found`. backdrop: the sound whose equal parts
     the source tokens are, drawn below in their place; or a picture, see `over_picture`.
 
-    Raises ValueError for weights of another shape.
+    Raises ValueError for shapes, stops, delays or links that do not fit, and a chunk size without stops or below 1.
     """
     if isinstance(backdrop, Picture):
         return over_picture(weights, target, backdrop, stops=stops, title=title)
@@ -146,8 +146,8 @@ def heatmap(
     heading = wrapped(title, width)
     axes.set_title(heading, loc="left", pad=10, font=font(LABEL_POINTS + 2, [heading]), parse_math=False)
     # Marks on the cells, and what they mean.
-    marks = draw_stops(axes, stops, chunk_size) + draw_path(axes, delays, grid.shape)
-    marks += draw_gold_links(axes, gold, found)
+    marks = draw_stops(axes, stops, chunk_size, grid.shape) + draw_path(axes, delays, grid.shape)
+    marks += draw_gold_links(axes, gold, found, grid.shape)
     draw_legend(axes, marks, SPECTROGRAM_HEIGHT / height if sound else 0.0)
     _fit_page(figure, axes, width, height)
     return figure
@@ -270,7 +270,7 @@ def over_picture(
     The light of a panel is proportional to the weights, smoothed over neighbours. The largest weight has full light if
     it is at least three times the mean over the grid. Only the first 60 tokens are drawn, and the title says so.
     weights: [T, rows * columns of the grid]. stops: [T], the cell that a hard attention chose, -1 for none. Raises
-    ValueError for weights of another shape.
+    ValueError if they do not fit.
     """
     table = np.asarray(weights, dtype=float)
     (rows, columns) = picture.grid
@@ -278,6 +278,8 @@ def over_picture(
         raise ValueError(
             f"weights {table.shape} must be [T, places] = {(len(target), rows * columns)}, both at least 1"
         )
+    if stops is not None and not (len(stops) == len(target) and all(-1 <= stop < rows * columns for stop in stops)):
+        raise ValueError(f"stops must be {len(target)} places within -1..{rows * columns - 1}")
     # The first panel is the picture; each further panel is lit by a token's attention.
     if len(target) > _MOST_PANELS:
         title = f"{title} (the first {_MOST_PANELS} of {len(target)} tokens)"

@@ -154,12 +154,23 @@ _KINDS = {"hit": ("o", "#009e73"), "miss": ("X", "#d55e00"), "false link": ("^",
 """The shapes and colours of links; the colours are of Okabe and Ito's palette."""
 
 
-def draw_stops(axes: Axes, stops: Sequence[int] | None, chunk_size: int | None) -> list[Artist]:
+def draw_stops(axes: Axes, stops: Sequence[int] | None, chunk_size: int | None, shape: tuple[int, int]) -> list[Artist]:
     """Draws a box around each stop, and a thin one around the chunk that ends there; returns the legend's entries."""
+    # Stops must lie within the source.
     if stops is None:
+        if chunk_size is not None:
+            raise ValueError("a chunk needs the stop that it ends at")
         return []
+    steps, length = shape
+    ends = [int(stop) for stop in stops]
+    if (
+        len(ends) != steps
+        or not all(-1 <= stop < length for stop in ends)
+        or (chunk_size is not None and chunk_size < 1)
+    ):
+        raise ValueError(f"stops must be {steps} positions within -1..{length - 1}, and a chunk size at least 1")
     # Boxes of one cell, and of a chunk.
-    chosen = [(row, stop) for row, stop in enumerate(stops) if stop >= 0]
+    chosen = [(row, stop) for row, stop in enumerate(ends) if stop >= 0]
     marks = [("stop", 1.6, 1)]
     if chunk_size is not None and chunk_size > 1:
         marks.append((f"chunk of {chunk_size}", 0.8, chunk_size))
@@ -179,9 +190,12 @@ def draw_path(axes: Axes, delays: Sequence[int] | None, shape: tuple[int, int]) 
     if delays is None:
         return []
     steps, length = shape
+    read = [int(delay) for delay in delays]
+    if len(read) != steps or sorted(read) != read or not 0 <= read[0] <= read[-1] <= length:
+        raise ValueError(f"delays must be {steps} numbers that rise within 0..{length}")
     # The staircase follows the lines between cells, from above the first target token to below the last.
-    # Row j is crossed at delays[j], from its upper edge to its lower one: points (delays[j], j) and (delays[j], j + 1).
-    corners = np.stack([np.repeat(delays, 2), np.repeat(np.arange(steps + 1), 2)[1:-1]], axis=1) - 0.5
+    # Row j is crossed at `read[j]`, from its upper edge to its lower one: the points (read[j], j) and (read[j], j + 1).
+    corners = np.stack([np.repeat(read, 2), np.repeat(np.arange(steps + 1), 2)[1:-1]], axis=1) - 0.5
     unread = [*corners, (length - 0.5, steps - 0.5), (length - 0.5, -0.5)]
     axes.add_patch(Polygon(unread, facecolor=_UNREAD, linewidth=0))
     xs, ys = zip((-0.5, -0.5), *corners, strict=True)
@@ -192,12 +206,18 @@ def draw_path(axes: Axes, delays: Sequence[int] | None, shape: tuple[int, int]) 
 
 
 def draw_gold_links(
-    axes: Axes, gold: Collection[tuple[int, int]] | None, found: Collection[tuple[int, int]]
+    axes: Axes,
+    gold: Collection[tuple[int, int]] | None,
+    found: Collection[tuple[int, int]],
+    shape: tuple[int, int],
 ) -> list[Artist]:
     """Outlines each gold link (source, target), and marks hits, misses and false links. Returns the legend's
     entries."""
     if gold is None:
         return []
+    steps, length = shape
+    if not all(0 <= source < length and 0 <= target < steps for source, target in [*gold, *found]):
+        raise ValueError(f"gold links must lie within {length} source and {steps} target tokens")
     # Outlines are smaller than cells, so that the boxes of stops stay visible.
     boxes = [Rectangle((source - 0.42, target - 0.42), 0.84, 0.84) for source, target in gold]
     axes.add_collection(PatchCollection(boxes, facecolor="none", edgecolor=_GOLD, linewidth=1.2, zorder=4))

@@ -74,12 +74,11 @@ class Rules(Processor):
         self._min_length = min_length
         self._size = no_repeat_ngram_size
         self._length = 0
-        self._tokens: list[list[int]] = [[] for _ in range(sentences)]
-        """Of each hypothesis, without BOS; none where repetitions are allowed."""
+        self._tokens = np.zeros((sentences, 0), np.int64)
+        """[N, L] int64, without BOS; [N, 0] where repetitions are allowed, so that no step copies the tokens."""
 
     def mask(self, scores: Scores) -> None:
-        # Each pair once, since it is counted below how many tokens are forbidden.
-        hypotheses, repeated = np.array([*self._repeated()], np.int64).reshape(-1, 2).T
+        hypotheses, repeated = self._repeated()
         scores.forbid(hypotheses, repeated)
         if self._length < self._min_length:
             # Too short for EOS, which may follow all the same where every other token is forbidden.
@@ -87,18 +86,23 @@ class Rules(Processor):
             early = np.flatnonzero(counts < scores.log_probs.shape[1])
             scores.forbid(early, np.full(len(early), EOS))
 
-    def _repeated(self) -> set[tuple[int, int]]:
-        """Returns hypotheses and the tokens that would repeat an n-gram of theirs."""
-        before = self._size - 1
-        # The tokens that have followed the last n - 1 tokens elsewhere.
-        return {
-            (hypothesis, token)
-            for hypothesis, tokens in enumerate(self._tokens)
-            for place, token in enumerate(tokens[before:])
-            if tokens[place : place + before] == tokens[len(tokens) - before :]
-        }
+    def _repeated(self) -> tuple[np.ndarray, np.ndarray]:
+        """Returns hypotheses and the tokens that would repeat an n-gram of theirs, each pair once."""
+        tokens = self._tokens
+        count = self._length - self._size + 1
+        if not self._size or count < 1:
+            none = np.zeros(0, np.int64)
+            return none, none
+        # Compare the last n - 1 tokens with those that begin each n-gram so far, token by token.
+        begins = np.ones((len(tokens), count), bool)
+        for i in range(self._size - 1):
+            begins &= tokens[:, i : i + count] == tokens[:, count + i, None]
+        hypotheses, places = begins.nonzero()
+        # Each pair once, as `mask` counts how many tokens are forbidden.
+        pairs = np.unique(np.stack((hypotheses, tokens[hypotheses, places + self._size - 1])), axis=1)
+        return pairs[0], pairs[1]
 
     def follow(self, parents: Sequence[int], tokens: Sequence[int]) -> None:
         self._length += 1
-        pairs = zip(parents, tokens, strict=True)
-        self._tokens = [[*self._tokens[parent], token] if self._size else [] for parent, token in pairs]
+        added = np.array(tokens, np.int64)[:, None] if self._size else np.zeros((len(parents), 0), np.int64)
+        self._tokens = np.concatenate((self._tokens[[*parents]], added), 1)
