@@ -12,7 +12,7 @@ from pathlib import Path
 
 from data_prep.sources.base import RawSplit, Source
 from mt.common.input_files import sha256
-from mt.common.links import Link, links_of, require_inside
+from mt.common.links import Link, join_first_word, links_of, require_inside
 from mt.data.corpus import Example
 from mt.data.dataset import EFLOMAL, LINK_UNITS, DatasetConfig
 from mt.data.tokenizer import LinkUnit, units
@@ -47,7 +47,7 @@ def link(sources: Sequence[Source], config: DatasetConfig) -> list[Source]:
         linked.append(replace(source, splits={**source.splits, "train": replace(texts[number], read=read)}))
 
     def notes() -> list[str]:
-        joined = any(0 in link for line in file_lines(path) for link in links_of(line).possible)
+        joined = join_first_word(map(links_of, file_lines(path)))
         told = f"no link in {path} joins word 0, the first one: take 1 from all numbers if its words count from 1"
         return [*first_source.notes(), *([] if joined else [told])]
 

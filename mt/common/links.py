@@ -83,6 +83,11 @@ def require_inside(
             )
 
 
+def join_first_word(links: Iterable[Links]) -> bool:
+    """Returns whether any link joins word 0. Where none does, the words of these links may count from 1."""
+    return any(0 in link for of_pair in links for link in of_pair.possible)
+
+
 # The format of the shared tasks of NAACL: a line for each link.
 
 

@@ -91,7 +91,9 @@ SAFE = tuple(name for name, syntax in SYNTAXES.items() if syntax.is_safe)
 _BRACE = regex.compile(r"\{\s*\"[{}]+\"\s*\}|'[{}]|[{}]")
 """A brace; a brace that Fluent quotes, with its quotation; a brace that ICU quotes, with the apostrophe."""
 _OF_ICU = regex.compile(r"\{\s*+[\w.-]{1,80}+\s*+,\s*+(?:plural|selectordinal|select|choice)\s*+(?:,|$)")
-_ADDRESS = regex.compile(r"(?:\b[A-Za-z][A-Za-z0-9+.-]{1,20}+://|\bwww\.|\bmailto:)[^\s<>\"]*+")
+ADDRESS_BEGINS = r"(?:\b[A-Za-z][A-Za-z0-9+.-]{1,20}+://|\bwww\.|\bmailto:)"
+"""How an address of the web begins, as a pattern."""
+_ADDRESS = regex.compile(ADDRESS_BEGINS + r"[^\s<>\"]*+")
 _ESCAPED = regex.compile(r"%[0-9A-Fa-f]{2}")
 _ESCAPED_IN_WORD = regex.compile(r"(?<=\w)%(?:[2-9][0-9A-Fa-f]|[C-Fc-f][0-9])")
 _NUMBER = regex.compile(r"\d[ \u00a0\u202f]?\Z")

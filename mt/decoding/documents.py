@@ -18,7 +18,7 @@ from mt import markup
 from mt.common.terminal import note
 from mt.data.fields import Raw, require_texts
 from mt.data.glossary import Glossary, with_glossaries
-from mt.data.placeholders import placeholders_of
+from mt.data.placeholders import ADDRESS_BEGINS, placeholders_of
 from mt.decoding.confidence import Unsure
 from mt.decoding.request import LexicalConstraints, Request, names_of, requests_of
 from mt.decoding.translation import Translation, in_units, links_between_pieces
@@ -32,9 +32,7 @@ from mt.markup.words import Linked, Span
 from mt.search.config import SearchConfig
 from mt.text_io import STANDARD_INPUT, ended_lines, input_bytes
 
-_ADDRESS = re.compile(
-    r"(?:[a-z][a-z0-9+.-]{1,20}://|www\.)[!-~]+|[a-z0-9._%+-]{1,64}@[a-z0-9.-]{1,255}\.[a-z]{2,}", re.IGNORECASE
-)
+_ADDRESS = re.compile(rf"{ADDRESS_BEGINS}[!-~]+|[a-z0-9._%+-]{{1,64}}@[a-z0-9.-]{{1,255}}\.[a-z]{{2,}}", re.IGNORECASE)
 """An address of the web, which ends with ASCII since in Chinese and Japanese no blank ends it, or of mail."""
 _NOTED: WeakSet[Translator] = WeakSet()
 """The models that have been noted to have no symbols for placeholders."""

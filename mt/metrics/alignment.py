@@ -4,7 +4,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
-from mt.common.links import Link, Links, is_naacl, parse_naacl, parse_pharaoh
+from mt.common.links import Link, Links, is_naacl, join_first_word, parse_naacl, parse_pharaoh
 from mt.common.terminal import note
 from mt.errors import UserError
 from mt.metrics.base import Score, require_pairs
@@ -40,7 +40,7 @@ def read_gold_links(path: Path, beside: Path, pairs: Sequence[str], *, one_based
 
 def note_numbers(gold: Sequence[Links], path: Path) -> None:
     """Prints a note where the links of a file, which should count words from 0, seem to count them from 1."""
-    if not any(0 in link for links in gold for link in links.possible):
+    if not join_first_word(gold):
         note(f"no link in {path} joins word 0, the first one: give --one-based if its words count from 1")
 
 

@@ -76,12 +76,12 @@ class Recording(Translating):
 
     def _translated(self, items: Sequence[tuple[Raw, Trial]]) -> list[dict[str, Any]]:
         sources = [source for source, _ in items]
-        translations = super().do(items)
+        rows = self.run.translator.encoded(sources)
+        translations = self.run.translator.decode(rows, self.search, texts=sources, requests=_requests(items))
         replays: list[Replayed | None] = [None for _ in sources]
         if self.top:
             # A second pass along the best hypotheses finds the runners-up.
             best = [hypotheses[0].ids for hypotheses in translations]
-            rows = self.run.translator.encoded(sources)
             replays = runners_up(self.run.translator, rows, best, self.search, self.top)
         explored = zip(sources, translations, replays, strict=True)
         return [self._answer(source, Explored(found, None, replay)) for source, found, replay in explored]

@@ -59,11 +59,16 @@ def test_what_has_no_letter_stands_as_it_is(form: str, marked: bool, translator:
 
 
 def test_addresses_alone_stand_as_they_are(translator: Translator) -> None:
-    kept = ["https://example.org/two?cats=3#dogs", "(www.example.org)", "info@mail.example.org, a.b@example.de"]
+    kept = [
+        "https://example.org/two?cats=3#dogs",
+        "(www.example.org)",
+        "info@mail.example.org, a.b@example.de",
+        "mailto:a@b.de",
+    ]
     texts = [*kept, "Two cats: https://example.org/two", "Two cats see www.", "二猫www.example.org二猫"]
     documents = translate_documents(translator, texts, "text", None)
-    assert [one.text for one in documents[:3]] == kept
-    assert [len(one.sentences) for one in documents] == [0, 0, 0, 1, 1, 1]
+    assert [one.text for one in documents[:4]] == kept
+    assert [len(one.sentences) for one in documents] == [0, 0, 0, 0, 1, 1, 1]
 
 
 def test_what_has_no_letter_is_not_decoded(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
