@@ -8,6 +8,7 @@ number is a hash of the placeholder. So both sides of a pair agree on it without
 it at once."""
 
 import functools
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -50,7 +51,18 @@ _INTERVAL = r"(?:\{-?\d+(?:,-?\d+)*\}|[\[\]](?:-Inf|-?\d+),(?:\+?Inf|-?\d+|\*)[\
 # Two conversions with a letter or two between, as `%dx%d`, are not the `%dx%` of Symfony.
 _TWO = rf"%{_CONVERSION}\p{{L}}{{0,2}}+%{_CONVERSION}\p{{L}}{{0,2}}+(?!\w)"
 
+_IN_ADDRESS = r"[!#-'*-;=?-z~]"
+ADDRESS = re.compile(
+    rf"(?<![A-Za-z0-9])(?:[A-Za-z][A-Za-z0-9+.-]{{1,20}}+://|(?i:www\.|mailto:))"
+    rf"(?:{_IN_ADDRESS}|\({_IN_ADDRESS}*\)|\{{{_IN_ADDRESS}*\}})+(?<![.,:;!?'*\]])"
+    r"|(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]{1,64}+@(?:[A-Za-z0-9-]{1,63}+\.)+[A-Za-z]{2,}"
+)
+"""An address of the web or of mail. It is ASCII, since in Chinese and Japanese no blank ends it, and marks at its end
+belong to the sentence."""
+
 SYNTAXES: Mapping[str, Syntax] = {
+    # The first one, since others may stand in it: `https://example.com/%s`.
+    "address": Syntax(ADDRESS.pattern, "https://example.com/a_(b)?c=%s www.example.com mailto:me@example.com me@x.org"),
     "braces": Syntax(
         rf"[$%#]\{{[^\n]{{0,400}}+|\{{\s*+{_TOKEN}\s*+\}}|\{{\{{.*\}}\}}|\{{%.*%\}}|\{{#.*#\}}"
         r"|\{[\w.\[\]-]*+(?:![rsa])?:(?:%|[^{}]?[<>=^]).*",
@@ -91,9 +103,6 @@ SAFE = tuple(name for name, syntax in SYNTAXES.items() if syntax.is_safe)
 _BRACE = regex.compile(r"\{\s*\"[{}]+\"\s*\}|'[{}]|[{}]")
 """A brace; a brace that Fluent quotes, with its quotation; a brace that ICU quotes, with the apostrophe."""
 _OF_ICU = regex.compile(r"\{\s*+[\w.-]{1,80}+\s*+,\s*+(?:plural|selectordinal|select|choice)\s*+(?:,|$)")
-ADDRESS_BEGINS = r"(?:\b[A-Za-z][A-Za-z0-9+.-]{1,20}+://|\bwww\.|\bmailto:)"
-"""How an address of the web begins, as a pattern."""
-_ADDRESS = regex.compile(ADDRESS_BEGINS + r"[^\s<>\"]*+")
 _ESCAPED = regex.compile(r"%[0-9A-Fa-f]{2}")
 _ESCAPED_IN_WORD = regex.compile(r"(?<=\w)%(?:[2-9][0-9A-Fa-f]|[C-Fc-f][0-9])")
 _NUMBER = regex.compile(r"\d[ \u00a0\u202f]?\Z")
@@ -107,20 +116,23 @@ class Placeholders:
         self.names = tuple(names)
         for name in self.names:
             require_choice("a syntax of placeholders", name, SYNTAXES)
-        chosen = [syntax for name, syntax in SYNTAXES.items() if name in self.names]
+        # Addresses are found apart: among the others they would make all take five times as long.
+        chosen = [syntax for name, syntax in SYNTAXES.items() if name in self.names and name != "address"]
         in_braces = [syntax.pattern for syntax in chosen if syntax.in_braces]
-        self._in_braces = regex.compile("|".join(in_braces), regex.DOTALL) if in_braces else None
+        self._in_braces = regex.compile("|".join(in_braces) or "(?!)", regex.DOTALL)
         # A symbol in the text itself is a placeholder, too.
         others = [syntax.pattern for syntax in chosen if not syntax.in_braces]
         self._others = regex.compile("|".join([*others, f"[{SYMBOLS[0]}-{SYMBOLS[-1]}]"]))
 
     def spans(self, text: str) -> list[Span]:
         """Returns where placeholders begin and end, in order. Of placeholders that overlap, the first one counts."""
-        braces = [*self._of_braces(text)] if self._in_braces and "{" in text else []
+        addresses = [match.span() for match in ADDRESS.finditer(text)]
+        kept = addresses if "address" in self.names else []
         spans = []
         end = 0
         # Of those that begin together the longest comes first.
-        for span in sorted([*braces, *self._of_others(text)], key=lambda span: (span[0], -span[1])):
+        found = [*kept, *self._of_braces(text), *self._of_others(text, addresses)]
+        for span in sorted(found, key=lambda span: (span[0], -span[1])):
             if span[0] >= end:
                 spans.append(span)
                 end = span[1]
@@ -147,7 +159,6 @@ class Placeholders:
 
     def _of_braces(self, text: str) -> Iterator[Span]:
         """Yields the outermost pairs of braces that are placeholders."""
-        assert self._in_braces is not None
         done = 0
         for begin, end in sorted(_pairs_of_braces(text, icu="icu" in self.names)):
             # A mark before the brace belongs to it, as in `${name}`.
@@ -157,17 +168,15 @@ class Placeholders:
                     done = end
                     break
 
-    def _of_others(self, text: str) -> Iterator[Span]:
+    def _of_others(self, text: str, addresses: Iterable[Span]) -> Iterator[Span]:
         """Yields the placeholders without braces, but for percent signs of addresses and numbers."""
-        addresses = [match.span() for match in _ADDRESS.finditer(text)] if "%" in text else []
+        in_address = {place for span in addresses for place in range(*span)}
         last = 0
         for match in self._others.finditer(text):
             begin, end = match.span()
-            while addresses and addresses[0][1] <= begin:
-                del addresses[0]
             if match[0][0] == "%" and match[0] != "%%":
                 # A percent sign after a number, or an escape of an address.
-                escaped = _ESCAPED if addresses and addresses[0][0] < begin else _ESCAPED_IN_WORD
+                escaped = _ESCAPED if begin in in_address else _ESCAPED_IN_WORD
                 if last != begin and escaped.match(text, begin):
                     continue
                 follows = text[end : end + 1]
@@ -222,8 +231,6 @@ def numbers(texts: Iterable[str], count: int) -> dict[str, int]:
     """
     chosen: dict[str, int] = {}
     for text in list(dict.fromkeys(texts))[:count]:
-        number = (ord(text) - FIRST if text in SYMBOLS else zlib.crc32(text.encode())) % count
-        while number in chosen.values():
-            number = (number + 1) % count
-        chosen[text] = number
+        first = (ord(text) - FIRST if text in SYMBOLS else zlib.crc32(text.encode())) % count
+        chosen[text] = next(i for i in (*range(first, count), *range(first)) if i not in chosen.values())
     return chosen

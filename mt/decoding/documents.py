@@ -18,7 +18,7 @@ from mt import markup
 from mt.common.terminal import note
 from mt.data.fields import Raw, require_texts
 from mt.data.glossary import Glossary, with_glossaries
-from mt.data.placeholders import ADDRESS_BEGINS, placeholders_of
+from mt.data.placeholders import ADDRESS, placeholders_of
 from mt.decoding.confidence import Unsure
 from mt.decoding.request import LexicalConstraints, Request, names_of, requests_of
 from mt.decoding.translation import Translation, in_units, links_between_pieces
@@ -32,8 +32,6 @@ from mt.markup.words import Linked, Span
 from mt.search.config import SearchConfig
 from mt.text_io import STANDARD_INPUT, ended_lines, input_bytes
 
-_ADDRESS = re.compile(rf"{ADDRESS_BEGINS}[!-~]+|[a-z0-9._%+-]{{1,64}}@[a-z0-9.-]{{1,255}}\.[a-z]{{2,}}", re.IGNORECASE)
-"""An address of the web, which ends with ASCII since in Chinese and Japanese no blank ends it, or of mail."""
 _NOTED: WeakSet[Translator] = WeakSet()
 """The models that have been noted to have no symbols for placeholders."""
 
@@ -137,9 +135,8 @@ def _note_placeholders(translator: Translator, read: Sequence[Sequence[str | Seg
 
 def kept_placeholders(translator: Translator, syntaxes: Sequence[str] | None = None) -> Kept:
     """Returns the placeholders of documents that are kept whole. syntaxes: by names; None: as in training."""
-    symbols = min(side.placeholders for side in translator.tokenizers)
     names = tuple(syntaxes or translator.config.dataset.tokenizer.placeholder_syntaxes)
-    return Kept(placeholders_of(names), symbols)
+    return Kept(placeholders_of(names), min(side.placeholders for side in translator.tokenizers))
 
 
 def _anywhere(request: Request) -> Request:
@@ -173,7 +170,7 @@ class Sentence(NamedTuple):
     @property
     def has_words(self) -> bool:
         """Whether it is translated: one without a letter, as a number, or with addresses alone stays as it is."""
-        return any(map(str.isalpha, _ADDRESS.sub("", self.text)))
+        return any(map(str.isalpha, ADDRESS.sub("", self.text)))
 
 
 def sentences(block: Segment, language: str | None) -> list[Sentence]:

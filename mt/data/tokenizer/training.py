@@ -92,8 +92,7 @@ class TokenizerConfig(Options):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        if self.placeholder_syntaxes != SAFE:
-            placeholders_of(self.placeholder_syntaxes)  # refuses other names
+        placeholders_of(self.placeholder_syntaxes)  # refuses other names
         # The sides differ only where each has a vocabulary.
         if self.joint and (self.source, self.target) != (SideConfig(), SideConfig()):
             raise UserError(
