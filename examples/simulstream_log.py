@@ -68,9 +68,11 @@ def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("source", type=Path, help="a sentence a line")
     parser.add_argument("reference", type=Path)
-    parser.add_argument("folder", type=Path, metavar="DIR")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="a new folder")
     options = parser.parse_args()
     with reported_in_flags():
+        if options.folder.exists():
+            raise mt.UserError(f"{options.folder} is there already: name a new folder, or remove it")
         sources, references = ([*file_lines(path)] for path in (options.source, options.reference))
         if len(sources) != len(references):
             raise mt.UserError(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import mt
-from examples.simulstream_log import write
+from examples.simulstream_log import main, write
 from mt.evaluation.score import evaluate
 from mt.metrics.latency import erased, finalised, length_adaptive_average_lagging
 from tests.environments import ROOT, call, python_with
@@ -137,3 +137,12 @@ def test_a_run_has_our_scores(scores_of, search, model, corpus, request, tmp_pat
     assert scores.erasure == pytest.approx(ours.scores["erasure"].score, abs=1e-6)
     assert scores.laal == pytest.approx(ours.scores["laal"].score, abs=1e-6)
     assert (scores.erasure > 0) == (search.name == "retranslate")
+
+
+def test_a_folder_that_is_there_stays(tmp_path, monkeypatch, capsys):
+    (tmp_path / "metrics.jsonl").write_text("mine")
+    monkeypatch.setattr("sys.argv", ["simulstream_log", "RUN", "test.en", "test.de", str(tmp_path)])
+    with pytest.raises(SystemExit):
+        main()
+    assert "is there already: name a new folder, or remove it" in capsys.readouterr().err
+    assert (tmp_path / "metrics.jsonl").read_text() == "mine"
