@@ -174,6 +174,12 @@ def test_dictionaries_of_others(written: Written, write: Write) -> None:
     done = written("bad\nae\n", "--dictionary", known, "--probabilities")
     assert done.out == "bad 1.0000 b aː\nae 0.7500 I@\nae 0.2500 aː\n"
     assert done.err == found
+    # Kaldi's dict_dir_add_pronprobs.sh writes 1 for the most probable one; elsewhere it is a phone of X-SAMPA.
+    known = write("known", "bad 1 b aː\nae 0.25 aː\nae 1 I@\nadd 2.5e-05 aː 1 d\n")
+    done = written("bad\nae\nadd\n", "--dictionary", known, "--probabilities")
+    assert done.out == "bad 1.0000 b aː\nae 0.8000 I@\nae 0.2000 aː\nadd 1.0000 aː 1 d\n"
+    known = write("known", "bad 1 b aː\nae I@ 1\n")
+    assert written("bad\nae\n", "--dictionary", known).out == "bad 1 b aː\nae I@ 1\n"
     # A phone of sherpa-onnx, and Kaldi's mark after a blank.
     known = write("known", "bad b aː #0\nae I@ #12\n")
     done = written("bad\nae\n", "--dictionary", known)
