@@ -55,6 +55,11 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
+def stands_alone(character: str) -> bool:
+    """Returns whether a character is of a script that puts no blanks between words."""
+    return _ALONE.match(character) is not None
+
+
 def word_spans(text: str) -> list[tuple[int, int]]:
     """Returns where words begin and end, in characters. In scripts without blanks, each letter and its marks are one.
 

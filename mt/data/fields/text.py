@@ -16,6 +16,7 @@ import pyarrow as pa
 from mt.common.options import Options
 from mt.data.fields.base import Arriving, Field, Raw, ReadSource, Row, as_list, require_writable
 from mt.data.tokenizer import EOS, UNK, LinkUnit, Tokenizer, Unit
+from mt.data.words import stands_alone
 from mt.errors import UserError
 from mt.text_io import is_blank
 
@@ -68,8 +69,9 @@ class TextField(Field):
 
 
 class ArrivingText(Arriving):
-    """Cuts a text that is still arriving by words, or by characters for a model of characters. The ids are those of
-    `Tokenizer.encode` for the whole text, since later text never changes the cut of earlier text."""
+    """Cuts a text that is still arriving by words, or by characters. The ids are those of `Tokenizer.encode` for the
+    whole text, since later text never changes the cut of earlier text. A tokenizer that cuts words gets the characters
+    of each word together. Only in scripts without blanks it gets each alone, and may have cut them otherwise."""
 
     def __init__(self, tokenizer: Tokenizer, unit: Unit) -> None:
         self._tokenizer = tokenizer
@@ -77,6 +79,7 @@ class ArrivingText(Arriving):
         self._blank = True
         self._held: list[int] = []  # ids of invisible parts before the first visible one
         self._last: int | None = None  # the last id of the word whose characters are arriving
+        self._word = ""  # the characters of a word that is cut as a whole
 
     def parts(self, data: Any) -> list[str]:
         """Returns the words of one or several texts, or their characters, with the blanks that end words."""
@@ -92,9 +95,18 @@ class ArrivingText(Arriving):
         """Returns the ids of a part. A blank has none, and neither has an unknown character after another.
 
         The ids of invisible parts at the beginning are held back, and come with the first visible part."""
+        # What can be cut now: the part itself, or all of a word that it ends.
+        self._word += part
+        alone = self._unit == "word" or self._tokenizer.of_characters or part.isspace() or stands_alone(part)
+        text, self._word = (self._word.strip(), "") if alone else ("", self._word)
+        # The first character of a word may have a piece of its own, with the mark of a blank.
+        encode = self._tokenizer.encode_word if self._last is None else self._tokenizer.encode_character
+        ids = encode(text)
+        if ids == [UNK] == [self._last]:  # unknown characters in a row are one token
+            ids = []
+        self._last = None if self._unit == "word" or part.isspace() else [self._last, *ids][-1]
         # A text of blanks or invisible characters alone is blank, and is not translated.
-        ids = self._tokenizer.encode_word(part) if self._unit == "word" else self._character(part)
-        if self._blank and is_blank(part):
+        if self._blank and is_blank(text):
             self._held += ids
             return []
         ids = [*self._held, *ids]
@@ -102,23 +114,12 @@ class ArrivingText(Arriving):
         self._blank = self._blank and not ids
         return ids
 
-    def _character(self, part: str) -> list[int]:
-        if part.isspace():
-            self._last = None
-            return []
-        # The first character of a word may have a piece of its own, with the mark of a blank.
-        begins_word = self._last is None
-        ids = self._tokenizer.encode_word(part) if begins_word else self._tokenizer.encode_character(part)
-        if ids == [UNK] == [self._last]:  # unknown characters in a row are one token
-            return []
-        self._last = ids[-1] if ids else self._last
-        return ids
-
     def mark_read(self, part: str) -> None:
         self.read += not part.isspace()
 
     def rest(self) -> list[int] | None:
-        return None if self._blank else [EOS]
+        ids = self.row(" ") if self._word else []
+        return None if self._blank else [*ids, EOS]
 
 
 TEXT = TextField()

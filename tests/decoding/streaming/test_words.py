@@ -34,6 +34,25 @@ def test_source_words_are_cut_as_the_text(tokenizer) -> None:
             assert [*ids, EOS] == tokenizer.encode([text])[0], (unit, text)
 
 
+def test_characters_of_words_are_cut_as_the_text(tokenizer) -> None:
+    """Where a target without blanks streams by characters, the words of the source still come whole."""
+    draw = random.Random(4)
+    for _ in range(300):
+        words = ["".join(draw.choices("abcäß,!.z\u200b", k=draw.randint(1, 5))) for _ in range(draw.randint(0, 4))]
+        text = draw.choice([" ", "  ", "\t"]).join(words) + draw.choice(["", " "])
+        source = ArrivingText(tokenizer, "char")
+        ids = [i for character in source.parts(text) for i in source.row(character)]
+        assert [*ids, *(source.rest() or [EOS])] == tokenizer.encode([text])[0], text
+
+
+def test_characters_of_scripts_without_blanks_come_one_by_one(tokenizer) -> None:
+    source = ArrivingText(tokenizer, "char")
+    rows = [source.row(character) for character in source.parts("ab あい")]
+    # Unknown characters in a row are one token.
+    early = tokenizer.of_characters
+    assert [bool(row) for row in rows] == [early, early, not early, True, not tokenizer.of_words]
+
+
 @pytest.mark.parametrize("shown", [False, True])
 def test_words_that_show_nothing_wait_for_one_that_does(tokenizer, shown: bool) -> None:
     draw = random.Random(3)
