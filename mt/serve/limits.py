@@ -29,7 +29,7 @@ class Limits(Options):
     texts: int = Field(128, ge=1, le=1 << 16)
     """Most texts of a request."""
     lines: int = Field(256, ge=1, le=1 << 16)
-    """Most lines of the texts of a request, each of which is translated by itself."""
+    """Most sentences of the texts of a request, each of which is translated by itself; the end of a line ends one."""
     characters: int = Field(5000, ge=1, le=1 << 20)
     """Most characters of a text, of a given translation, or of a stream's source."""
     whole: int = Field(50_000, ge=1, le=1 << 24)

@@ -240,7 +240,7 @@ class ServedRun:
 
     async def translate(self, sources: Sequence[Raw], search: SearchConfig) -> list[list[Translation]]:
         """Returns the hypotheses of each source. Raises RequestError where there are too many sources."""
-        self.limits.require("lines", len(sources), "lines in a request", "send several requests")
+        self.limits.require("lines", len(sources), "sentences in a request", "send several requests")
         items = [(source, NO_WISHES) for source in sources]
         translations: list[list[Translation]] = await self.worker.do(Translating(self, search), *items)
         # Alternatives are not counted.
