@@ -80,10 +80,6 @@ def continued_config(config: Config, trained: Config, folder: Path) -> Config:
 
 # A run that starts from another.
 
-_TOKENIZER = "dataset.tokenizer"
-_SAMPLE = f"{_TOKENIZER}.sample"
-_PRETRAINED = "embedding.pretrained"
-
 
 def with_earlier_model(composed: Mapping[str, Any], overrides: Sequence[str], earlier: Config) -> dict[str, Any]:
     """Returns the composed options with the model of the earlier run.
@@ -97,11 +93,11 @@ def with_earlier_model(composed: Mapping[str, Any], overrides: Sequence[str], ea
     keys = [override.key_or_group for override in typed]
     # Tokenizers and pretrained vectors come with the earlier run, so options of them cannot be obeyed.
     for key in sorted(keys):
-        if key.startswith(_TOKENIZER) and key != _SAMPLE:
+        if key.startswith("dataset.tokenizer") and key != "dataset.tokenizer.sample":
             raise UserError(
                 f"{key} cannot be chosen with init_from, whose tokenizers are taken: leave it out, or start anew"
             )
-        if key.startswith(_PRETRAINED):
+        if key.startswith("embedding.pretrained"):
             raise UserError(f"{key} cannot be chosen with init_from, whose vectors are taken: leave it out")
     plain["dataset"] = _with_tokenizer(plain["dataset"], trained["dataset"])
     # An experiment says what the whole model is, so nothing of the earlier one replaces it.

@@ -49,6 +49,10 @@ def _job(composed: dict[str, Any], overrides: list[str], processes: ProcessGroup
             f"the configuration has no option {sorted(missing)[0]}: begin its list of defaults with config, as in "
             "`defaults: [config, _self_]`"
         )
+    if nested := {"experiment", "online", "preset"} & composed.keys():
+        raise UserError(
+            f"the file of {nested.pop()}= has its options in a part of that name: begin it with `# @package _global_`"
+        )
     # A job of a sweep that a queue starts again has the folder of its first start, named at the submission.
     if composed["resume"] == AUTO and composed["folder"] is None and not is_sweep():
         raise UserError(

@@ -99,6 +99,9 @@ MISTAKES = [
     ("search.beam_size=x", 'search.beam_size="x" is not possible: input should be a valid integer'),
     ("dataset=files", "dataset files does not say where its text is: set dataset.folder=DIR "),
     ("foo", "Error parsing override 'foo' "),
+    ("attention=null", "Config group override must be a string or a list. Got NoneType; see docs/options.md#what-"),
+    ("hydra.sweeper.params={seed:1}", "an option below one that is null is set in a file: see docs/options.md#sweeps"),
+    ("+hydra.sweeper.params.seed=1", "an option below one that is null is set in a file: see docs/options.md#sweeps"),
     ("seed=${sead}", "seed cannot be read (Interpolation key 'sead' not found): give it a plain value"),
     ("seed=" + "[" * 60 + "]" * 60, "seed=[[[["),
     ("--cfg job -m", "Only one of --run, --multirun, --cfg, "),
@@ -126,6 +129,7 @@ def test_aliases_of_aliases_without_end_are_refused_at_once(call: Call, refusal,
         ("seed: [1\n", 'while parsing a flow sequence in "'),
         ("seed: 1\n", "the configuration has no option corpora: begin its list of defaults with config, as in "),
         ("defaults: [config, _self_]\nsede: 1\n", "unknown option sede: did you mean seed? "),
+        ("defaults: [config, _self_]\nexperiment: {seed: 2}\n", "the file of experiment= has its options in a part of"),
     ],
 )
 @pytest.mark.usefixtures("shell")
@@ -198,6 +202,9 @@ def test_a_run_has_a_folder_of_its_own(call: Call, tmp_path: Path, trained: Path
     assert folders(call, "folder=mine") == ["mine"]
     assert folders(call, "folder=mine") == ["mine-2"]
     assert folders(call, "hydra.run.dir=theirs") == ["theirs"]
+    # Without a choice, that of the class is trained.
+    (folder,) = folders(call, "~attention", "~dataset")
+    assert folder.startswith("outputs/default/default/")
     assert folders(call, "resume=auto", "folder=mine") == ["mine"]
     # A run that is resumed goes on in its folder, whose record stays.
     shutil.copytree(trained, tmp_path / "earlier", symlinks=True)
