@@ -172,11 +172,6 @@ class Config(ModelConfig):
                 f"training.validate_beam={self.training.validate_beam} compares hypotheses of whole sources, and "
                 f"search={self.search.name} writes while it reads: leave it out, or choose search=beam"
             )
-        if self.training.r_drop and ATTENTIONS[self.attention.name].mixes_predictions:
-            raise UserError(
-                f"training.r_drop={self.training.r_drop:g} compares all tokens of two predictions, of which "
-                f"attention={self.attention.name} makes one for each position: set training.r_drop=0"
-            )
         # The metrics of the data.
         require_known(self.dataset.metrics, "dataset.metrics")
         require_choice("dataset.bleu_tokenizer", self.dataset.bleu_tokenizer, TOKENIZERS)

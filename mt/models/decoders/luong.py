@@ -61,12 +61,14 @@ class Luong(Decoder):
         *,
         hard: bool = False,
         targets: Int[Tensor, "B T"] | None = None,
+        twice: bool = False,
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
         # Without input feeding, all queries are known before the attention.
         if not self.input_feeding:
             queries, _ = self.recurrence(self.embedding(tokens), self.init_state(memory, hard=hard).recurrent[:-1])
             if self.attention.mixes_predictions:
-                output = self._mixing(queries, memory, next_tokens(tokens) if targets is None else targets)
+                predicted = next_tokens(tokens) if targets is None else targets
+                output = self._mixing(queries, memory, predicted, twice=twice)
             else:
                 output = self.attention(queries, memory, hard=hard)
             return self._combine(output.contexts, queries), output
@@ -125,12 +127,15 @@ class Luong(Decoder):
         weights = self.combine.weight.split((contexts.shape[-1], queries.shape[-1]), 1)
         return linear(queries, weights[1]), linear(contexts, weights[0])
 
-    def _mixing(self, queries: Float[Tensor, "B T H"], memory: Memory, targets: Int[Tensor, "B T"]) -> AttentionOutput:
+    def _mixing(
+        self, queries: Float[Tensor, "B T H"], memory: Memory, targets: Int[Tensor, "B T"], *, twice: bool
+    ) -> AttentionOutput:
         """Returns the attention of all steps where predictions are mixed, with the likelihoods of the targets."""
         summands = self.summands(queries, memory.values)
-        likelihoods, means = target_likelihoods(summands, self.readouts_of, self.output, targets)
+        likelihoods, means, *apart = target_likelihoods(summands, self.readouts_of, self.output, targets, twice=twice)
         output = self.attention(queries, memory, log_likelihoods=likelihoods)
-        return output._replace(log_likelihoods=likelihoods, mean_log_probs=means)
+        divergences = apart[0] if twice else None
+        return output._replace(log_likelihoods=likelihoods, mean_log_probs=means, divergences=divergences)
 
 
 _DOT_PRODUCTS = [ATTENTIONS[name] for name in ("dot", "general", "location")]
