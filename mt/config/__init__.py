@@ -166,7 +166,7 @@ class Config(ModelConfig):
                 f"decoder.copy=true writes pieces of the source, which must be the target's as well: {remedy}, or set "
                 "decoder.copy=false"
             )
-        # Search and training: no option is without effect, and R-Drop compares whole predictions.
+        # Search and training: no option is without effect.
         if self.training.validate_beam > 1 and self.search.extends:
             raise UserError(
                 f"training.validate_beam={self.training.validate_beam} compares hypotheses of whole sources, and "
