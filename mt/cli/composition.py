@@ -91,14 +91,14 @@ def _as_sentences() -> Iterator[None]:
         yield
     except (HydraException, OmegaConfBaseException, yaml.YAMLError) as error:
         cause = f" ({first_line(error.__cause__)})" if error.__cause__ is not None else ""
-        raise UserError(f"{message_of(error)}{cause}; see docs/options.md#what-hydra-says") from None
+        raise UserError(f"{message_of(error)}{cause}") from None
     except RecursionError:  # of Hydra's parser
         raise UserError("an option has lists within lists, too deep to be read: write a flat one") from None
     except (ValueError, RuntimeError, AttributeError, AssertionError) as error:
         # Hydra and submitit raise common types, too. Only the file tells them from faults of the program.
         raised_in = Path(traceback.extract_tb(error.__traceback__)[-1].filename).parts
         if "hydra" in raised_in:  # flags that do not go together
-            raise UserError(f"{message_of(error)}; see docs/options.md#what-hydra-says") from None
+            raise UserError(message_of(error)) from None
         if "omegaconf" in raised_in:  # it cannot set what belongs below null, such as hydra.sweeper.params
             raise UserError("an option below one that is null is set in a file: see docs/options.md#sweeps") from None
         if "submitit" in raised_in:

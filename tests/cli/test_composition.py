@@ -99,7 +99,7 @@ MISTAKES = [
     ("search.beam_size=x", 'search.beam_size="x" is not possible: input should be a valid integer'),
     ("dataset=files", "dataset files does not say where its text is: set dataset.folder=DIR "),
     ("foo", "Error parsing override 'foo' "),
-    ("attention=null", "Config group override must be a string or a list. Got NoneType; see docs/options.md#what-"),
+    ("attention=null", "Config group override must be a string or a list. Got NoneType"),
     ("hydra.sweeper.params={seed:1}", "an option below one that is null is set in a file: see docs/options.md#sweeps"),
     ("+hydra.sweeper.params.seed=1", "an option below one that is null is set in a file: see docs/options.md#sweeps"),
     ("seed=${sead}", "seed cannot be read (Interpolation key 'sead' not found): give it a plain value"),
