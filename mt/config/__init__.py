@@ -166,11 +166,16 @@ class Config(ModelConfig):
                 f"decoder.copy=true writes pieces of the source, which must be the target's as well: {remedy}, or set "
                 "decoder.copy=false"
             )
-        # Search and training: no option is without effect.
+        # Search and training: no option is without effect, and R-Drop compares whole predictions.
         if self.training.validate_beam > 1 and self.search.extends:
             raise UserError(
                 f"training.validate_beam={self.training.validate_beam} compares hypotheses of whole sources, and "
                 f"search={self.search.name} writes while it reads: leave it out, or choose search=beam"
+            )
+        if self.training.r_drop and ATTENTIONS[self.attention.name].mixes_predictions:
+            raise UserError(
+                f"training.r_drop={self.training.r_drop:g} compares all tokens of two predictions, of which "
+                f"attention={self.attention.name} makes one for each position: set training.r_drop=0"
             )
         # The metrics of the data.
         require_known(self.dataset.metrics, "dataset.metrics")

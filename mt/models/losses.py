@@ -87,7 +87,7 @@ def cross_entropy(decoder: Decoder, passed: Pass, objective: Objective) -> tuple
     includes the divergence of the two predictions."""
     target = passed.batch.target_out  # [B, T]
     if passed.attended.log_weights is not None:
-        return mixed_losses(passed.attended, passed.batch.target_mask, objective.label_smoothing, objective.r_drop)
+        return mixed_losses(passed.attended, passed.batch.target_mask, objective.label_smoothing)
     # With copying, the probability of a target is that of a mixture.
     mixture = None
     if decoder.copying is not None:

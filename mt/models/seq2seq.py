@@ -152,6 +152,5 @@ class Seq2Seq(nn.Module):
         encoded: Encoded = self.encoder(vectors, mask)._replace(source=batch.source)
         memory = self.decoder.init_memory(encoded)
         memory = memory if wait_k is None else self.wait(memory, wait_k)
-        of_targets: Any = {"targets": batch.target_out, "twice": objective.r_drop > 0}
-        readouts, attended = self.decoder(batch.target_in, memory, hard=hard, **of_targets)  # [B, T, F]
+        readouts, attended = self.decoder(batch.target_in, memory, hard=hard, targets=batch.target_out)  # [B, T, F]
         return loss_of(self, Pass(batch, vectors, encoded, memory, readouts, attended), objective)

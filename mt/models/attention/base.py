@@ -93,8 +93,6 @@ class AttentionOutput(NamedTuple):
     """[B, T, S]: where predictions are mixed, the log-probability of the target token at each position."""
     mean_log_probs: Tensor | None = None
     """[B, T, S]: where predictions are mixed, the mean log-probability of all tokens at each position."""
-    divergences: Tensor | None = None
-    """[B, T, S]: of mixed predictions, the divergence of each from that of the other half of the batch, with R-Drop."""
 
     @property
     def links(self) -> Tensor:

@@ -284,12 +284,10 @@ class Decoder(nn.Module, ABC):
         *,
         hard: bool = False,
         targets: Int[Tensor, "B T"] | None = None,
-        twice: bool = False,
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
         """Takes all steps under teacher forcing (BOS first). This default is the law; an override is only faster.
 
-        targets: what the steps predict, of which an attention that mixes predictions learns; None: the next tokens.
-        twice: the second half of the batch repeats the first, and mixed predictions are compared."""
+        targets: what the steps predict, of which an attention that mixes predictions learns; None: the next tokens."""
         # Step by step, as in `step`, but without predictions.
         # No attention that mixes predictions comes here: `ModelConfig` gives it a decoder with a `forward` of its own.
         state = self.init_state(memory, hard=hard)

@@ -43,7 +43,6 @@ class LayersAbove(Decoder):
         *,
         hard: bool = False,
         targets: Int[Tensor, "B T"] | None = None,
-        twice: bool = False,
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
         # The first layer, then the attention with its queries, then the layers above, each of all steps at once.
         lowest, *above = self.init_state(memory, hard=hard).recurrent

@@ -61,14 +61,12 @@ class Luong(Decoder):
         *,
         hard: bool = False,
         targets: Int[Tensor, "B T"] | None = None,
-        twice: bool = False,
     ) -> tuple[Float[Tensor, "B T F"], AttentionOutput]:
         # Without input feeding, all queries are known before the attention.
         if not self.input_feeding:
             queries, _ = self.recurrence(self.embedding(tokens), self.init_state(memory, hard=hard).recurrent[:-1])
             if self.attention.mixes_predictions:
-                predicted = next_tokens(tokens) if targets is None else targets
-                output = self._mixing(queries, memory, predicted, twice=twice)
+                output = self._mixing(queries, memory, next_tokens(tokens) if targets is None else targets)
             else:
                 output = self.attention(queries, memory, hard=hard)
             return self._combine(output.contexts, queries), output
@@ -127,15 +125,12 @@ class Luong(Decoder):
         weights = self.combine.weight.split((contexts.shape[-1], queries.shape[-1]), 1)
         return linear(queries, weights[1]), linear(contexts, weights[0])
 
-    def _mixing(
-        self, queries: Float[Tensor, "B T H"], memory: Memory, targets: Int[Tensor, "B T"], *, twice: bool
-    ) -> AttentionOutput:
+    def _mixing(self, queries: Float[Tensor, "B T H"], memory: Memory, targets: Int[Tensor, "B T"]) -> AttentionOutput:
         """Returns the attention of all steps where predictions are mixed, with the likelihoods of the targets."""
         summands = self.summands(queries, memory.values)
-        likelihoods, means, *apart = target_likelihoods(summands, self.readouts_of, self.output, targets, twice=twice)
+        likelihoods, means = target_likelihoods(summands, self.readouts_of, self.output, targets)
         output = self.attention(queries, memory, log_likelihoods=likelihoods)
-        divergences = apart[0] if twice else None
-        return output._replace(log_likelihoods=likelihoods, mean_log_probs=means, divergences=divergences)
+        return output._replace(log_likelihoods=likelihoods, mean_log_probs=means)
 
 
 _DOT_PRODUCTS = [ATTENTIONS[name] for name in ("dot", "general", "location")]

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 from torch.utils.checkpoint import checkpoint
 
-from mt.kernels.cross_entropy import distance, selects_tokens
+from mt.kernels.cross_entropy import selects_tokens
 from mt.kernels.precision import result_dtype
 from mt.models.attention.base import AttentionOutput
 from mt.models.decoders.output import OutputLayer
@@ -42,14 +42,10 @@ def target_likelihoods(
     readouts_of: Callable[[Tensor], Tensor],
     output: OutputLayer,
     targets: Int[Tensor, "B T"],
-    *,
-    twice: bool = False,
-) -> tuple[Float[Tensor, "B T S"], ...]:
+) -> tuple[Float[Tensor, "B T S"], Float[Tensor, "B T S"]]:
     """Returns the log-probability of each target at each position, and the mean over all tokens; both 0 on padding.
 
-    summands: what queries and values add to the argument of `readouts_of`. twice: the second half of the sentences
-    repeats the first. A third result is then the divergence KL(p || p') of each prediction p from that of the other
-    half, at the same position."""
+    summands: what queries and values add to the argument of `readouts_of`."""
     of_queries, of_values = summands
     batch, positions, size = of_values.shape
     steps = targets.shape[1]
@@ -58,29 +54,23 @@ def target_likelihoods(
         logits = output(readouts_of(queries[:, None] + of_values.index_select(0, sentences)))  # [n, S, C]
         logits = logits.to(result_dtype(logits))
         # Two numbers of each softmax are enough: the target's, and the mean for label smoothing.
-        found = torch.stack((at_tokens(logits, tokens), logits.mean(-1)), -1) - logits.logsumexp(-1, keepdim=True)
-        if not twice:
-            return found
-        log_p, log_q = logits.log_softmax(-1).unflatten(0, (-1, 2)).unbind(1)  # [n / 2, S, C]
-        log_ratio = log_p - log_q
-        apart = torch.stack(((log_p.exp() * log_ratio).sum(-1), -(log_q.exp() * log_ratio).sum(-1)), 1)
-        return torch.cat((found, apart.flatten(0, 1)[..., None]), -1)
+        return torch.stack((at_tokens(logits, tokens), logits.mean(-1)), -1) - logits.logsumexp(-1, keepdim=True)
 
     # N real tokens, or all where the number of real ones is not asked for.
     chosen = torch.arange(batch * steps, device=targets.device)
     if selects_tokens(targets.device.type):
         chosen = chosen[targets.flatten() != PAD]
-    if twice:  # neighbours, so that a block has both predictions of each token
-        chosen = chosen.view(2, -1).T.flatten()
     inputs = of_queries.flatten(0, 1).index_select(0, chosen), chosen // steps, targets.flatten()[chosen]
     # In blocks, of which nothing is kept: 2 numbers for each position.
     most = BLOCK if targets.is_cpu else 16 * BLOCK
-    tokens_of_block = (1 + twice) * max(1, most // ((1 + twice) * positions * max(size, output.out_features)))
+    tokens_of_block = max(1, most // (positions * max(size, output.out_features)))
     blocks = zip(*(part.split(tokens_of_block) for part in inputs), strict=True)
     # `checkpoint` restores the generators, so that dropout draws the same mask when a block is computed again.
-    found = torch.cat([checkpoint(of_block, *block, use_reentrant=False) for block in blocks])  # [N, S, 2 or 3]
-    of_all = found.new_zeros(batch * steps, *found.shape[1:]).index_copy(0, chosen, found)
-    return of_all.unflatten(0, (batch, steps)).masked_fill((targets == PAD)[..., None, None], 0.0).unbind(-1)
+    found = torch.cat([checkpoint(of_block, *block, use_reentrant=False) for block in blocks])  # [N, S, 2]
+    of_all = found.new_zeros(batch * steps, positions, 2).index_copy(0, chosen, found)
+    of_all = of_all.unflatten(0, (batch, steps)).masked_fill((targets == PAD)[..., None, None], 0.0)
+    likelihoods, means = of_all.unbind(-1)
+    return likelihoods, means
 
 
 def next_tokens(tokens: Int[Tensor, "B T"]) -> Int[Tensor, "B T"]:
@@ -89,10 +79,9 @@ def next_tokens(tokens: Int[Tensor, "B T"]) -> Int[Tensor, "B T"]:
 
 
 def mixed_losses(
-    attended: AttentionOutput, mask: Bool[Tensor, "B T"], smoothing: float, r_drop_weight: float = 0.0
+    attended: AttentionOutput, mask: Bool[Tensor, "B T"], smoothing: float
 ) -> tuple[Float[Tensor, ""], Float[Tensor, "B T"]]:
-    """Computes `token_losses` for mixed predictions. Label smoothing applies to the prediction of each position. R-Drop
-    compares the two distributions of a position and its token."""
+    """Computes `token_losses` for mixed predictions. Label smoothing applies to the prediction of each position."""
     assert attended.log_weights is not None and attended.log_likelihoods is not None
     assert attended.mean_log_probs is not None
     # The likelihood of a token is a sum over positions of weight times probability, here in logarithms.
@@ -102,7 +91,4 @@ def mixed_losses(
         # The uniform part of the smoothed target: at each position the mean over the vocabulary.
         spread = -(attended.weights * attended.mean_log_probs).sum(-1).masked_fill(~mask, 0.0)
         total = (1 - smoothing) * total + smoothing * spread.sum()
-    if attended.divergences is not None:
-        at_positions = (attended.weights * attended.divergences).sum() / 2
-        total = total + r_drop_weight * (distance(attended.weights, mask) + at_positions)
     return total, each.detach()
