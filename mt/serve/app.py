@@ -91,6 +91,7 @@ def _add_pages(app: FastAPI, runs: Runs, key: Key, metrics: Metrics) -> None:
     async def documentation() -> HTMLResponse:
         return HTMLResponse(_documentation(app))
 
+    @app.head("/health", include_in_schema=False)  # as monitors ask
     @app.get("/health", tags=["LibreTranslate"])
     async def health() -> dict[str, str]:
         """Says that the server answers."""

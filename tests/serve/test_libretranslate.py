@@ -124,6 +124,7 @@ def test_languages_health_and_settings(client: Client):
     targets = {(one["code"], one["name"]): one["targets"] for one in languages}
     assert targets == {("en", "English"): ["de"], ("de", "German"): []}
     assert client.get("/health").json == {"status": "ok"}
+    assert (client.ask("HEAD", "/health").status, client.ask("HEAD", "/health").body) == (200, b"")
     settings = client.get("/frontend/settings").json
     assert (settings["charLimit"], settings["keyRequired"], settings["suggestions"]) == (5000, False, False)
     assert settings["language"]["source"] == {"code": "en", "name": "English"}
