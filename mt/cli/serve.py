@@ -68,7 +68,10 @@ def _named(runs: Sequence[str]) -> dict[str, Path]:
     named: dict[str, Path] = {}
     for run in runs:
         # Without NAME= the name is that of the folder.
-        name, _, path = run.partition("=") if "=" in run else (Path(run).resolve().name, "", run)
+        name, equals, path = run.partition("=")
+        if not equals:
+            path = run
+            name = Path(run).resolve().name
         if name in named or not name:
             raise UserError(f"{run} would be served by the name of another run, {name}: give it one, as NAME={path}")
         named[name] = Path(path)

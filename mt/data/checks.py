@@ -1,10 +1,11 @@
 """Checks of Arrow data that somebody else may have written, so that reading them does no harm.
 
 Arrow checks that a file is complete, and that its metadata are well-formed. It trusts offsets into texts and lists, the
-texts themselves, and that data may be unpacked: `read_table` checks these. `require_sound` checks the columns on which
+texts themselves, and the size of unpacked data: `read_table` checks these. `require_sound` checks the columns on which
 training and decoding rely.
 """
 
+import struct
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -18,21 +19,25 @@ from mt.data.split import source_row_of
 
 _LINKS = r"^([\s\p{Z}]*[0-9]{1,9}[-p][0-9]{1,9})*[\s\p{Z}]*$"
 """Word links in Pharaoh format, or the milliseconds of words."""
+_HEADER = 2
+"""The number of the field in the table Message of Arrow's Message.fbs."""
+_COMPRESSION = 3
+"""The number of the field in the table RecordBatch."""
 
 
 def read_table(path: Path) -> pa.Table:
     """Reads a stream of Arrow data from the memory map. Raises ValueError where an offset points out of the data, or
     where the data are compressed, and the errors of pyarrow."""
-    # Message by message, so that no more than one of them is unpacked: rows are to stay in the memory map.
+    # Message by message: pyarrow's own reader would unpack compressed data of any size.
     messages = pa.ipc.MessageReader.open_stream(pa.memory_map(str(path)))
     schema = pa.ipc.read_schema(messages.read_next_message())
     batches = []
     for message in messages:
         if message.type != "record batch":
             raise ValueError(f"{path.name} holds a {message.type}")
-        batches.append(pa.ipc.read_record_batch(message, schema))
-        if batches[-1].get_total_buffer_size() > message.body.size:
+        if _is_compressed(message.metadata):
             raise ValueError(f"{path.name} is compressed")
+        batches.append(pa.ipc.read_record_batch(message, schema))
     table = pa.Table.from_batches(batches, schema)
     table.validate(full=True)
     return table
@@ -41,6 +46,27 @@ def read_table(path: Path) -> pa.Table:
 def open_table(shards: Iterable[Path]) -> pa.Table:
     """Opens the shards of a split as one table. Raises as `read_table`, and ArrowInvalid for a split without shards."""
     return pa.concat_tables([read_table(path) for path in shards])
+
+
+def _is_compressed(metadata: pa.Buffer) -> bool:
+    """Returns whether the bodies of a record batch are compressed. metadata: a Message in flatbuffers' format, which
+    pyarrow has verified."""
+    data = memoryview(metadata)
+
+    def field(table: int, number: int) -> int:
+        """Returns where a field of a table stands; 0 where it is absent."""
+        # A table points back to its vtable, which has the offsets of its fields, up to the last one that is written.
+        vtable = table - struct.unpack_from("<i", data, table)[0]
+        place = 4 + 2 * number
+        if place >= struct.unpack_from("<H", data, vtable)[0]:
+            return 0
+        offset = struct.unpack_from("<H", data, vtable + place)[0]
+        return table + offset if offset else 0
+
+    def followed(place: int) -> int:
+        return place + int(struct.unpack_from("<I", data, place)[0])
+
+    return bool(field(followed(field(followed(0), _HEADER)), _COMPRESSION))
 
 
 def require_sound(table: pa.Table, source: Field, sizes: tuple[int, int, int | None]) -> None:

@@ -76,11 +76,15 @@ def write_shard(
                 ids = batch[f"{side}_ids"]
                 if side == "target" and "references" in chunk.schema.names:
                     ids = tokenizers.target.encode_column(batch["references"].flatten().to_pylist())
-                # Offsets tell which text each unknown piece belongs to.
-                places = np.flatnonzero(numbers(ids.values) == UNK)
-                texts = np.unique(np.searchsorted(numbers(ids.offsets), places, side="right"))
-                unknown[side] = (some + len(texts), of + len(ids))
+                unknown[side] = (some + _count_unknown(ids), of + len(ids))
     return unknown
+
+
+def _count_unknown(ids: pa.ListArray) -> int:
+    """Counts the texts with an unknown piece."""
+    # Offsets tell which text each unknown piece belongs to.
+    places = np.flatnonzero(numbers(ids.values) == UNK)
+    return len(np.unique(np.searchsorted(numbers(ids.offsets), places, side="right")))
 
 
 def finish(

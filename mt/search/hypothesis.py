@@ -181,10 +181,7 @@ def backtrack(history: deque[Recorded], ends: Sequence[End]) -> list[Hypothesis]
             continue
         # The hypotheses that had not ended before this step.
         reached = [i for i, (rows, _, _) in enumerate(paths) if len(rows) > number]
-        # Some rows of the record, on the host, with numbers as lists.
-        kept = [paths[i][0][number] for i in reached]
-        weights, *numbers = attended
-        record = Attended(on_host(weights[kept]), *(None if part is None else part[kept].tolist() for part in numbers))
+        record = _rows_of(attended, [paths[i][0][number] for i in reached])
         for row, i in enumerate(reached):
             steps[i].append((record, row))
     return [
@@ -210,6 +207,12 @@ def _path(history: Sequence[Recorded], end: End) -> tuple[list[int], tuple[int, 
     # A token's log-probability is the difference between the sums after it and before it.
     log_probs = tuple(after - before for before, after in pairwise(sums[::-1]))
     return rows[::-1], tuple(tokens[::-1]), log_probs
+
+
+def _rows_of(attended: Attended, rows: list[int]) -> Attended:
+    """Returns some rows of the record of a step, on the host, with numbers as lists."""
+    weights, *numbers = attended
+    return Attended(on_host(weights[rows]), *(None if part is None else part[rows].tolist() for part in numbers))
 
 
 def on_host(weights: Any) -> np.ndarray:

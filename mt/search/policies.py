@@ -86,6 +86,12 @@ def first(held: np.ndarray, begin: int) -> int:
     return begin + int(found[0]) if len(found) else len(held)
 
 
+def common_beginning(drafts: Sequence[Sequence[int]]) -> int:
+    """Returns how many tokens all drafts have in common from the beginning."""
+    # `zip` ends with the shortest draft, behind which nothing is in common.
+    return first(np.array([len({*tokens}) > 1 for tokens in zip(*drafts, strict=False)], bool), 0)
+
+
 # Searches that extend a hypothesis. Which source positions a token needs is known before the token is.
 
 
@@ -256,9 +262,7 @@ class AgreeConfig(RedraftOptions):
     def certain(self, draft: Draft) -> int:
         # This draft with the n - 1 before it; while there are fewer, nothing is certain.
         drafts = [*draft.earlier[len(draft.earlier) + 1 - self.n :], draft.tokens]
-        # `zip` ends with the shortest draft, behind which nothing is in common.
-        alike = first(np.array([len({*tokens}) > 1 for tokens in zip(*drafts, strict=False)], bool), 0)
-        return min(alike, draft.end) - self.hold if len(drafts) >= self.n else draft.written
+        return min(common_beginning(drafts), draft.end) - self.hold if len(drafts) >= self.n else draft.written
 
 
 class RetranslateConfig(RedraftOptions):
