@@ -216,9 +216,7 @@ def linked(translator: Translator, translation: Translation, source: str) -> Lin
         return Linked(translation.text, ())
     # Links of pieces become links of the characters in them.
     read, written = map(_visible_characters, (source, translation.text))
-    # The first character of each token, or of the next token where it has none, and behind the last one the end.
-    backwards = reversed(translation.units.target)
-    firsts = [*accumulate(backwards, lambda after, unit: after if unit is None else unit, initial=len(written))][::-1]
+    firsts = _first_characters(translation, len(written))
     links = []
     for position, step in links_between_pieces(translation.windows):
         origin = translation.units.source[position]
@@ -231,6 +229,13 @@ def linked(translator: Translator, translation: Translation, source: str) -> Lin
 def _visible_characters(text: str) -> list[int]:
     """Returns the places of the visible characters."""
     return [place for place, character in enumerate(text) if not character.isspace()]
+
+
+def _first_characters(translation: Translation, count: int) -> list[int]:
+    """Returns the first character of each token, or of the next token where it has none, and at last `count`. count:
+    of the visible characters."""
+    backwards = reversed(translation.units.target)
+    return [*accumulate(backwards, lambda after, unit: after if unit is None else unit, initial=count)][::-1]
 
 
 # Documents in files, in their own encoding, with their byte-order mark and line ends: all that is not translated stays

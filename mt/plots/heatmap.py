@@ -284,9 +284,7 @@ def over_picture(
     if len(target) > _MOST_PANELS:
         title = f"{title} (the first {_MOST_PANELS} of {len(target)} tokens)"
     names = [shortened(token.removeprefix(_SPACE) or token, LABEL_CHARACTERS) for token in target[:_MOST_PANELS]]
-    # From 0 to 1. Small pictures are enlarged, so that light can be smooth.
-    times = max(1, _PANEL_PIXELS // max(picture.pixels.shape[:2]))
-    pixels = np.repeat(np.repeat(picture.pixels, times, 0), times, 1) / 255
+    pixels = _enlarged(picture.pixels)
     figure, panels = _page_of_panels(len(names) + 1, pixels.shape[0] / pixels.shape[1], title)
     face = font(LABEL_POINTS, names)
     for number, (axes, name) in enumerate(zip(panels, ["", *names], strict=True)):
@@ -324,6 +322,12 @@ def _page_of_panels(count: int, ratio: float, title: str) -> tuple[Figure, list[
         panels.append(figure.add_axes(place))
         panels[-1].set_axis_off()
     return figure, panels
+
+
+def _enlarged(pixels: np.ndarray) -> np.ndarray:
+    """Returns pixels [height, width, 3] from 0 to 1. Small pictures are enlarged, so that light can be smooth."""
+    times = max(1, _PANEL_PIXELS // max(pixels.shape[:2]))
+    return np.repeat(np.repeat(pixels, times, 0), times, 1) / 255
 
 
 def _illuminated(pixels: np.ndarray, grid: np.ndarray) -> np.ndarray:

@@ -97,8 +97,10 @@ class ArrivingText(Arriving):
         The ids of invisible parts at the beginning are held back, and come with the first visible part."""
         # What can be cut now: the part itself, or all of a word that it ends.
         self._word += part
-        alone = self._unit == "word" or self._tokenizer.of_characters or part.isspace() or stands_alone(part)
-        text, self._word = (self._word.strip(), "") if alone else ("", self._word)
+        if not (self._unit == "word" or self._tokenizer.of_characters or part.isspace() or stands_alone(part)):
+            return []
+        text = self._word.strip()
+        self._word = ""
         # The first character of a word may have a piece of its own, with the mark of a blank.
         encode = self._tokenizer.encode_word if self._last is None else self._tokenizer.encode_character
         ids = encode(text)
