@@ -128,10 +128,11 @@ class Placeholders:
         """Returns where placeholders begin and end, in order. Of placeholders that overlap, the first one counts."""
         addresses = [match.span() for match in ADDRESS.finditer(text)]
         kept = addresses if "address" in self.names else []
+        braces = self._of_braces(text) if "{" in text else ()
         spans = []
         end = 0
         # Of those that begin together the longest comes first.
-        found = [*kept, *self._of_braces(text), *self._of_others(text, addresses)]
+        found = [*kept, *braces, *self._of_others(text, addresses)]
         for span in sorted(found, key=lambda span: (span[0], -span[1])):
             if span[0] >= end:
                 spans.append(span)

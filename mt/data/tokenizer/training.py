@@ -92,7 +92,8 @@ class TokenizerConfig(Options):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        placeholders_of(self.placeholder_syntaxes)  # refuses other names
+        if self.placeholder_syntaxes != SAFE:
+            placeholders_of(self.placeholder_syntaxes)  # refuses other names
         # The sides differ only where each has a vocabulary.
         if self.joint and (self.source, self.target) != (SideConfig(), SideConfig()):
             raise UserError(
