@@ -94,19 +94,27 @@ def _as_sentences() -> Iterator[None]:
         raise UserError(f"{message_of(error)}{cause}") from None
     except RecursionError:  # of Hydra's parser
         raise UserError("an option has lists within lists, too deep to be read: write a flat one") from None
-    except (ValueError, RuntimeError, AttributeError, AssertionError) as error:
+    except (AttributeError, AssertionError) as error:
+        # OmegaConf cannot set what belongs below null, such as hydra.sweeper.params. Others are faults of the program.
+        if "omegaconf" not in _raised_in(error):
+            raise
+        raise UserError("an option below one that is null is set in a file: see docs/options.md#sweeps") from None
+    except (ValueError, RuntimeError) as error:
         # Hydra and submitit raise common types, too. Only the file tells them from faults of the program.
-        raised_in = Path(traceback.extract_tb(error.__traceback__)[-1].filename).parts
+        raised_in = _raised_in(error)
         if "hydra" in raised_in:  # flags that do not go together
             raise UserError(message_of(error)) from None
-        if "omegaconf" in raised_in:  # it cannot set what belongs below null, such as hydra.sweeper.params
-            raise UserError("an option below one that is null is set in a file: see docs/options.md#sweeps") from None
         if "submitit" in raised_in:
             raise UserError(
                 f"the launcher could not run all jobs ({shown(first_line(error), 300)}): what they wrote is in "
                 ".submitit, in the folder of the sweep; jobs that run already go on"
             ) from None
         raise
+
+
+def _raised_in(error: BaseException) -> tuple[str, ...]:
+    """Returns the parts of the path of the file that raised an error."""
+    return Path(traceback.extract_tb(error.__traceback__)[-1].filename).parts
 
 
 def parse_overrides(lines: Sequence[str]) -> list[Override]:

@@ -51,7 +51,8 @@ def _job(composed: dict[str, Any], overrides: list[str], processes: ProcessGroup
         )
     if nested := {"experiment", "online", "preset"} & composed.keys():
         raise UserError(
-            f"the file of {nested.pop()}= has its options in a part of that name: begin it with `# @package _global_`"
+            f"the file of {sorted(nested)[0]}= has its options in a part of that name: begin it with "
+            "`# @package _global_`"
         )
     # A job of a sweep that a queue starts again has the folder of its first start, named at the submission.
     if composed["resume"] == AUTO and composed["folder"] is None and not is_sweep():
