@@ -14,7 +14,7 @@ from mt.common.input_files import sha256
 from mt.common.options import Digest, Options, parse_json
 from mt.common.terminal import say
 from mt.errors import UserError, nearest, shown
-from mt.storage import locked, replaced_folder, write_json
+from mt.storage import locked, replaced_folder, require_new, write_json
 
 
 class PublicSet(Options, frozen=True):
@@ -56,8 +56,7 @@ def get(name: str, folder: Path, mirror: str | None = None) -> PublicSet:
         raise UserError(f"mt get does not make {name}, which comes from {public.elsewhere[name]}")
     if name not in public.sets:
         raise UserError(f"there is no public set {shown(name)}: {nearest(name, public.sets)}")
-    if folder.exists():
-        raise UserError(f"{folder} is there already: name a new folder, or remove it")
+    require_new(folder)
     # One process at a time makes a folder.
     chosen = public.sets[name]
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 import mt
 from examples.streaming import opened, parser_of
 from mt.cli.arguments import reported_in_flags
-from mt.storage import write_text
+from mt.storage import require_new, write_text
 from mt.text_io import file_lines
 
 
@@ -71,8 +71,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, metavar="DIR", help="a new folder")
     options = parser.parse_args()
     with reported_in_flags():
-        if options.folder.exists():
-            raise mt.UserError(f"{options.folder} is there already: name a new folder, or remove it")
+        require_new(options.folder)
         sources, references = ([*file_lines(path)] for path in (options.source, options.reference))
         if len(sources) != len(references):
             raise mt.UserError(

@@ -160,6 +160,12 @@ def require_writable(path: Path, name: str = "", *, is_file: bool = False) -> No
         raise UserError(unwritten(name or path, error, f"give another {'file' if is_file else 'folder'}")) from None
 
 
+def require_new(folder: Path) -> None:
+    """Raises UserError if a folder is there already, before anything in it is replaced."""
+    if folder.exists():
+        raise UserError(f"{folder} is there already: name a new folder, or remove it")
+
+
 def subfolder(parent: Path, name: str) -> Path:
     """Returns a folder inside another, made where it is missing. Raises UserError where a link leads elsewhere."""
     path = parent / name

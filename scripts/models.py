@@ -26,7 +26,7 @@ from mt.common.options import Options
 from mt.common.terminal import say
 from mt.errors import UserError, reported
 from mt.export.folder import export
-from mt.storage import write_text
+from mt.storage import require_new, write_text
 
 _CHECKED = 100  # sentences that the export translates again
 _CARD = Template((Path(__file__).parent / "model_card.md").read_text(encoding="utf-8"), trim_blocks=True)
@@ -75,8 +75,7 @@ def build(name: str, out: Path, data: Path | None, overrides: Sequence[str]) -> 
     differently."""
     model = MODELS[name]
     run = out / "run"
-    if out.exists():
-        raise UserError(f"{out} is there already: name a new folder, or remove it")
+    require_new(out)
     out.mkdir(parents=True)
     # The data, where the package has no generator of them.
     options = [*model.options, *overrides]
