@@ -26,8 +26,8 @@ _AT_ONCE = 5_000  # words, so that memory does not grow with the list
 _NUMBER = re.compile(r"\d*\.\d+(e-\d+)?|\de-\d+", re.ASCII)
 _BLANK_BEFORE_NUMBER = re.compile(r" +(?=(?:0?\.\d+|1\.0+)$)", re.ASCII)
 """Where Kaldi's own lexiconp.txt parts a word from its probability, up to 1; a tab comes behind that."""
-_SCORED = re.compile(rf"\S+\s+(1|{_NUMBER.pattern})\s", re.ASCII)
-_ONE = re.compile(r"^\S+ +1(?=\s)", re.ASCII)
+_SCORED = re.compile(rf"(\S+ +|[^\t]+\t)({_NUMBER.pattern})\s", re.ASCII)
+_ONE = re.compile(r"^(\S+ +1(?=\s)|[^\t]+\t1(?=\t))", re.ASCII)
 """A word and its probability as Kaldi's `dict_dir_add_pronprobs.sh` writes a 1; in X-SAMPA it is a phone."""
 _JOINED = re.compile(r'^/.*/$|^".*"$|\S,')
 """Pronunciations between slashes, as of ipa-dict, between quotation marks, as of a spreadsheet, or with commas between,
@@ -79,7 +79,7 @@ def read_dictionary(path: Path, phone_map: PhoneMap | None = None) -> dict[str, 
     of_voice = {phone for phones in (phone_map or {}).values() for phone in phones}
     lines = [*_lines(path)]
     # A phone 1 does not begin each word.
-    scored = all(_SCORED.match(line) for _, line in lines)
+    scored = all(_SCORED.match(line) or _ONE.match(line) for _, line in lines)
     for number, line in lines:
         if line.startswith(";;;"):  # CMUdict's comments
             continue

@@ -178,6 +178,10 @@ def test_dictionaries_of_others(written: Written, write: Write) -> None:
     known = write("known", "bad 1 b aː\nae 0.25 aː\nae 1 I@\nadd 2.5e-05 aː 1 d\n")
     done = written("bad\nae\nadd\n", "--dictionary", known, "--probabilities")
     assert done.out == "bad 1.0000 b aː\nae 0.8000 I@\nae 0.2000 aː\nadd 1.0000 aː 1 d\n"
+    # With tabs, too, where a word may have blanks.
+    known = write("known", "bad\t1\tb aː\nae ae\t0.25\taː\nae ae\t1\tI@\nadd\t2.5e-05\taː\n")
+    done = written("bad\nae ae\n", "--dictionary", known, "--probabilities")
+    assert done.out == "bad 1.0000 b aː\nae ae :: 0.8000 I@\nae ae :: 0.2000 aː\n"
     known = write("known", "bad 1 b aː\nae I@ 1\n")
     assert written("bad\nae\n", "--dictionary", known).out == "bad 1 b aː\nae I@ 1\n"
     # A phone of sherpa-onnx, and Kaldi's mark after a blank.
