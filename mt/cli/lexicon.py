@@ -49,13 +49,14 @@ def lexicon(arguments: Sequence[str] | None = None) -> None:
             require_writable(options.out, f"--out {options.out}", is_file=True)
         words = pronunciations.read_words(options.words)
         translator = load_translator(options)
-        if not translator.field.written:
+        source, target = translator.tokenizers
+        # Words and parts of them on both sides are those of sentences.
+        if not translator.field.written or source.link_unit == target.link_unit == "word":
             raise UserError("mt lexicon needs a run that reads letters, as of dataset=letters, and this one does not")
         phone_map = None if options.map is None else pronunciations.read_map(options.map, translator)
         known = {} if options.dictionary is None else pronunciations.read_dictionary(options.dictionary, phone_map)
         entries = {word: known.get(composed(word)) or known.get(composed(word).lower(), []) for word in words}
         # The words that the dictionary lacks are the model's.
-        source, target = translator.tokenizers
         unknown = [word for word in words if not entries[word]]
         spelt = dict(zip(unknown, pronunciations.readable(source, unknown), strict=True))
         for word, spelling in spelt.items():

@@ -284,9 +284,10 @@ def test_links_join_letters_and_phones(run: Path, call: Call, write: Write, tran
     assert translator.translate("bad").units.target == (0, 1, 2, None)
 
 
-def test_a_model_of_translation_maps_no_phones(trained: Path, call: Call, write: Write) -> None:
-    done = call("lexicon", trained, "--words", write("words", "cats\n"), "--map", write("map", "a b\n"))
-    assert "map has no line for" in done.err
+def test_a_model_of_translation_writes_no_lexicon(trained: Path, call: Call, write: Write) -> None:
+    done = call("lexicon", trained, "--words", write("words", "cats\n"))
+    sentence = "error: mt lexicon needs a run that reads letters, as of dataset=letters, and this one does not\n"
+    assert (done.out, done.err, done.status) == ("", sentence, 2)
 
 
 def test_a_map_may_be_in_characters_that_are_not_composed(write: Write, translator: Translator) -> None:
