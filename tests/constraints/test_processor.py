@@ -270,6 +270,9 @@ def test_a_prefix_needs_as_many_tokens_as_write_it():
     # Nothing leads to where no token goes on: " " and "ab" may follow, and " a" may not.
     spelling_of_dead_end = Spelling(["", " ⁇ ", "", "", " a", " ", "ab"], {*"ab"})
     assert Prefix([], " ab", spelling_of_dead_end).options(0).tolist() == [5]
+    asked = TokenConstraints("text 1", spelling, None, None, Prefix([4], "bcdd", spelling))
+    with pytest.raises(UserError, match=r"text 1 asks for 4 tokens or more, and at most 3 are written"):
+        ConstraintProcessor([asked], [3])
 
 
 def test_a_token_is_avoided_where_it_holds_the_phrase_as_whole_words():

@@ -97,6 +97,12 @@ def test_no_text_is_refused() -> None:
     require_refusal(lambda: train(TokenizerConfig(), []), "SentencePiece learnt no vocabulary")
 
 
+def test_a_broken_file_is_named(tmp_path: Path, tokenizers: dict[str, Tokenizer]) -> None:
+    for content in (b"", b"garbage", b"<!DOCTYPE html>", tokenizers["bpe"].model[:-7]):
+        (tmp_path / "tokenizer.model").write_bytes(content)
+        require_refusal(lambda: Tokenizers.load(tmp_path), r"tokenizer\.model is not a SentencePiece model")
+
+
 def test_a_model_of_somebody_else_is_none_of_a_run(foreign: Foreign, tmp_path: Path) -> None:
     _, theirs = foreign(TEXTS * 9, vocab_size=100)
     (tmp_path / "own.model").write_bytes(theirs.serialized_model_proto())

@@ -60,6 +60,10 @@ def test_cells_that_a_spreadsheet_quotes_for_a_comma_are_counted(tmp_path: Path,
     assert line == f"hints: of the training pairs 1 with one side in quotation marks (the first: {place})"
 
 
+def test_there_is_no_line_where_nothing_is_odd(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert told(capsys, tmp_path, PAIRS) == []
+
+
 def test_entities_are_counted_unless_they_are_read(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     pairs = [*PAIRS, ("Q&amp;A of AT&T &such;", "l&apos; eau")]
     [line] = told(capsys, tmp_path, pairs)

@@ -115,6 +115,13 @@ def test_a_manifest_of_parts_of_sounds_is_refused(tmp_path: Path) -> None:
     )
 
 
+def test_a_table_without_rows_is_named(tmp_path: Path) -> None:
+    write_tables(tmp_path)
+    (tmp_path / "train.tsv").write_text("path\ttext\n")
+    expected = f"{tmp_path}/train.tsv has no rows: expected one for each pair"
+    assert refusal(sound_config(tmp_path), tmp_path) == expected
+
+
 def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
     config = sound_config(tmp_path, folder=None, hub={"id": "a/b"})
     require_refused(config, "the sources of audio are audio, in files that are not downloaded with the hub")
@@ -148,3 +155,7 @@ def test_an_hour_is_not_read(tmp_path: Path) -> None:
     add(tmp_path, "long.wav\tbad\n")
     dropped = prepared(sound_config(tmp_path), tmp_path).meta["dropped"]
     assert dropped == {"longer than 1 seconds (dataset.field.max_seconds)": 1}
+    write_tables(tmp_path)
+    add(tmp_path, "long.wav\tbad\n", "dev")
+    facts = f"{tmp_path}/dev.tsv, line 4: {tmp_path}/long.wav has 3,600.0 seconds, more than the 1 of "
+    assert refusal(sound_config(tmp_path), tmp_path).startswith(facts)

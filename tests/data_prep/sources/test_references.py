@@ -53,6 +53,12 @@ def test_the_corpus_holds_them(texts: Path, tmp_path: Path, capsys: pytest.Captu
     assert size in capsys.readouterr().out.splitlines()
 
 
+def test_references_that_are_nowhere_are_named(texts: Path, tmp_path: Path) -> None:
+    sentence = refusal(_config(texts, "de2", "ref3"), tmp_path)
+    assert re.match(r"neither dev nor test has references ref3: .*de, de2, de3, en; set dataset", sentence)
+    assert not (tmp_path / "corpora").exists()
+
+
 def test_a_cut_leaves_references_whole(texts: Path) -> None:
     cut = {"truncate_source": 1, "truncate_target": 1}
     source = open_source(_config(texts, "de3", cleaning=cut))
