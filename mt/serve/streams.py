@@ -18,6 +18,7 @@ from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 
 from mt.common.options import Options
 from mt.data.fields import AudioField
+from mt.data.fields.base import require_writable
 from mt.decoding.streaming import Session, finish_each, read_each
 from mt.errors import UserError
 from mt.search.config import SearchConfig
@@ -121,7 +122,6 @@ class Stream:
         # What is not asked for keeps the defaults of a session.
         given = {name: value for name, value in wishes.items() if value}
         self._new = partial(run.translator.stream, self._search, **given)
-        self._session: Session
 
     async def begin(self) -> None:
         """Begins a source. Raises UserError where the run cannot read one that arrives."""
@@ -133,16 +133,15 @@ class Stream:
         arrival = Arrival(session, deque(_parts(part, session)), tail)
         (written,) = await self._run.worker.do(Reading(self._search, ends), arrival)
         # What a reader sees, and how much of it was taken back.
-        shown = session.shown
         return {
             "read": session.source_read,
             "written": written,
-            "words": shown,
-            "text": session.joined(shown),
+            "words": session.shown,
+            "text": session.joined(session.shown),
             "draft": session.joined(session.draft),
             "delays": session.delays,
             "changed": session.erased,
-            "erasure": session.erased / max(len(shown), 1),
+            "erasure": session.erased / max(len(session.shown), 1),
         }
 
     def require_bounded(self, size: int) -> None:
@@ -231,7 +230,6 @@ async def _converse(socket: WebSocket, runs: Runs, key: Key, limits: Limits) -> 
         source = Stream(run, hello)
         await source.begin()
         size = 0
-        message: str | bytes
         # Words of the first message are read as if they had come in a second one.
         message = Part(words=hello.words).model_dump_json() if hello.words else await _received(socket, limits.idle)
         while True:
@@ -273,4 +271,6 @@ def _part(message: str | bytes, run: ServedRun, limits: Limits) -> tuple[str | n
     part = validated(decoded(message.encode("utf-8", "surrogatepass"), limits), Part)
     if (part.words or part.tail) and not field.written:
         raise RequestError(422, f"the run {run.name} reads {run.kind}, and no words: send samples")
+    # Not when it is read: a batch in which one source is no text ends all its streams.
+    require_writable(part.words + part.tail, "the text")
     return part.words, part.tail, part.end

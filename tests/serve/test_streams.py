@@ -142,6 +142,7 @@ def test_re_translation_says_how_much_it_took_back(streaming: Client, translator
         ({"avoid": ["a"] * 65}, {}, 1008, "65 phrases that must appear or must not are more than this server's 64"),
         ({"prefix": "\U0010ffff"}, {}, 1008, "the stream asks for "),
         ({"words": ["a"]}, {}, 1008, "the request: words="),
+        ({}, {"words": "two", "tail": "ca\0ts"}, 1008, "the text holds a NUL character: remove it"),
         ({}, b"\0\0", 1008, "the run hard reads text, and no samples: send words"),
         ([[]] * 5000, {}, 1008, "the request cannot be read (input should be"),
     ],
@@ -197,6 +198,16 @@ def test_what_is_impossible_ends_its_own_stream_alone(hard: Translator, translat
         assert first == last == expected
         ended = Reading(alone.streaming.search, ends=True).do([Arrival(session, deque()) for session in beside])
         assert ended == [alone.finish()] * 2
+
+
+def test_what_is_no_text_is_refused_before_it_shares_a_batch(streaming: Client, monkeypatch: pytest.MonkeyPatch):
+    """A batch in which one source is no text would end all its streams."""
+    monkeypatch.setattr(Reading, "do", lambda _, items: [UserError("it was read")] * len(items))
+    for hello, message in (({"words": "two\0"}, None), ({}, {"words": "two\0"}), ({}, {"tail": "two\0"})):
+        with opened(streaming, hello) as connection:
+            if message:
+                connection.send(json.dumps(message))
+            assert json.loads(connection.recv(timeout=20)) == {"error": "the text holds a NUL character: remove it"}
 
 
 def test_much_at_once_is_read_a_part_at_a_time(hard: Translator):

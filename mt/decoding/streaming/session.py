@@ -215,7 +215,7 @@ def finish(sessions: Iterable[Session]) -> list[list[str]]:
 
 def read_each(sessions: Iterable[Session], sources: Iterable[Source], tails: Sequence[str] | None = None) -> Outcomes:
     """Does `read`, and returns the outcome of each session. Raises UserError where sessions cannot share a batch, there
-    is not a source for each, or one of them is none."""
+    is not a source for each, or a source or a tail is none."""
     sessions = _listed(sessions)
     sources = [*sources]
     tails = [""] * len(sessions) if tails is None else tails
@@ -224,6 +224,8 @@ def read_each(sessions: Iterable[Session], sources: Iterable[Source], tails: Seq
     # Each session reads a word of its source in turn, the last one with the tail.
     turns: list[list[NextRow]] = []
     for session, source, tail in zip(sessions, sources, tails, strict=True):
+        # A tail is refused as a source is, before anything is read.
+        tail = session.joined(session._source.parts(tail)) if session.streaming.field.written else tail
         # A source without a word takes one turn as well: a tail may come alone, or go.
         *others, last = [*session._source.parts(source)] or [None]
         pairs = [*((part, "") for part in others), (last, tail)]

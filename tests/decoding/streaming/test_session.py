@@ -15,10 +15,11 @@ from mt.decoding.confidence import Calibration, Confidence, word_features
 from mt.decoding.delays import timing
 from mt.decoding.lexical import ConstraintEncoder
 from mt.decoding.request import LexicalConstraints, Request
-from mt.decoding.streaming import finish, finish_each, read, read_each
+from mt.decoding.streaming import finish, finish_each, open_session, read, read_each
 from mt.decoding.streaming.extend import ExtendedSession
 from mt.errors import UserError
 from mt.search.config import GreedyConfig, OnlineConfig, WaitKConfig
+from mt.search.policies import AgreeConfig, AlignAttConfig, RetranslateConfig
 from tests.decoding.streaming.conftest import LETTERS, offline, stream, wander
 from tests.marks import exhaustive, few
 from tests.refusals.sentences import require_refusal
@@ -223,6 +224,19 @@ def test_what_is_no_source_is_refused_and_changes_nothing(given, setting) -> Non
         one.finish()
     assert (session.source_read, session.tokens) == (other.source_read, other.tokens)
     require_refusal(lambda: session.read(given), r"^a session that is finished reads nothing more: begin another")
+
+
+@pytest.mark.parametrize("search", [AlignAttConfig(f=1), AgreeConfig(), RetranslateConfig()])
+@pytest.mark.parametrize("tail", [3, None, b"tun", [b"tun"], "tun\0", "\ud800"])
+def test_a_tail_that_is_no_text_is_refused_and_changes_nothing(search, tail: Any, setting) -> None:
+    ours = setting({"name": "general"}, "bilstm")
+    session, beside, other = (open_session(ours.translator, search, "word") for _ in range(3))
+    for one in (session, beside, other):
+        one.read("das")
+    with pytest.raises(UserError, match=r"^(this model reads text, not |the text holds )"):
+        read([beside, session], ["nein tun", "nein tun"], ["", tail])
+    assert [one.read("nein") for one in (session, beside)] == [other.read("nein")] * 2
+    assert (session.words, session.delays, session.source_read) == (other.words, other.delays, other.source_read)
 
 
 def test_what_is_no_batch_of_sessions_is_refused(setting) -> None:
