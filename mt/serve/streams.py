@@ -133,15 +133,16 @@ class Stream:
         arrival = Arrival(session, deque(_parts(part, session)), tail)
         (written,) = await self._run.worker.do(Reading(self._search, ends), arrival)
         # What a reader sees, and how much of it was taken back.
+        shown = session.shown
         return {
             "read": session.source_read,
             "written": written,
-            "words": session.shown,
-            "text": session.joined(session.shown),
+            "words": shown,
+            "text": session.joined(shown),
             "draft": session.joined(session.draft),
             "delays": session.delays,
             "changed": session.erased,
-            "erasure": session.erased / max(len(session.shown), 1),
+            "erasure": session.erased / max(len(shown), 1),
         }
 
     def require_bounded(self, size: int) -> None:
